@@ -1,0 +1,31 @@
+//! The `racewarden` command: every engine behind one binary.
+//!
+//! Exit status: 0 nothing found, 1 races found, 2 failure. Findings go to standard output,
+//! progress and messages to standard error.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod commands;
+mod inputs;
+mod output;
+
+/// Finds data races in C and C++ programs, proves which are real, and replays each.
+#[derive(Parser)]
+#[command(name = "racewarden", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("racewarden: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

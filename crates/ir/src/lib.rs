@@ -1,0 +1,28 @@
+//! The program model: a compact, typed-index form of LLVM bitcode that every static consumer
+//! walks, independent of LLVM so that it can be shared by all cores.
+//!
+//! A [`Module`] is one translation unit. [`link`] joins modules into a [`Program`], resolving
+//! symbols by the linker's rules. Instructions stay in LLVM's order and number: an instruction's
+//! [`InstId`] is its ordinal in the prepared LLVM function (after `mem2reg,sroa`, see the
+//! `bitcode` crate), so an instrumented build, a trace and the model all name the same
+//! instruction by `(function, ordinal)`.
+
+mod entities;
+mod instruction;
+mod link;
+mod module;
+mod source;
+mod types;
+
+pub use entities::{
+    ArgId, BlockId, FieldPathId, FunctionId, GlobalId, InstId, NameId, SourceId, TypeId,
+};
+pub use instruction::{
+    AtomicOrder, BinaryOp, Callee, CastOp, CompareOp, Edge, Instruction, Op, RmwOp, Value,
+};
+pub use link::{LinkNote, link};
+pub use module::{
+    Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
+};
+pub use source::{FieldPath, SourceLoc};
+pub use types::{Type, TypeTable};
