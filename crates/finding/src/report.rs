@@ -22,7 +22,28 @@ pub enum Engine {
     Person,
 }
 
+impl std::str::FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Engine::ALL
+            .into_iter()
+            .find(|engine| engine.as_str() == text)
+            .ok_or_else(|| format!("`{text}` is not an engine"))
+    }
+}
+
 impl Engine {
+    pub const ALL: [Engine; 7] = [
+        Engine::Capture,
+        Engine::Check,
+        Engine::Run,
+        Engine::Predict,
+        Engine::Confirm,
+        Engine::Hive,
+        Engine::Person,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Engine::Capture => "capture",
@@ -43,6 +64,23 @@ pub struct Evidence {
     /// Free per engine; documented in docs/report-format.md.
     #[serde(default)]
     pub detail: BTreeMap<String, serde_json::Value>,
+}
+
+impl Evidence {
+    pub fn new(engine: Engine) -> Self {
+        Evidence { engine, detail: BTreeMap::new() }
+    }
+
+    /// Adds one detail; the known keys are listed in docs/report-format.md.
+    pub fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.detail.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// A detail that is a string.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.detail.get(key).and_then(serde_json::Value::as_str)
+    }
 }
 
 /// An unordered pair of accesses to one object, not both reads, that nothing orders.
@@ -80,6 +118,15 @@ impl Race {
             evidence: Vec::new(),
             reasons: Vec::new(),
         }
+    }
+
+    /// The schedule that replays the race, in its printed form: the one of the strongest engine.
+    pub fn schedule(&self) -> Option<&str> {
+        self.evidence
+            .iter()
+            .filter_map(|evidence| Some((evidence.engine, evidence.text("schedule")?)))
+            .max_by_key(|(engine, _)| *engine)
+            .map(|(_, schedule)| schedule)
     }
 }
 
@@ -154,6 +201,15 @@ impl Report {
         }
         self.notes.sort();
         self.notes.dedup();
+    }
+
+    /// How many races have each verdict, the strongest first; verdicts without a race are absent.
+    pub fn verdict_counts(&self) -> Vec<(Verdict, usize)> {
+        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+        for race in &self.races {
+            *counts.entry(race.verdict).or_default() += 1;
+        }
+        counts.into_iter().rev().collect()
     }
 
     /// Whether any race is still open: what exit status 1 stands for.

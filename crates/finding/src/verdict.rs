@@ -31,6 +31,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, the weakest first.
+    pub const ALL: [Verdict; 8] = [
+        Verdict::LikelyFalse,
+        Verdict::Fixed,
+        Verdict::Suppressed,
+        Verdict::Potential,
+        Verdict::Predicted,
+        Verdict::Observed,
+        Verdict::Confirmed,
+        Verdict::Harmful,
+    ];
+
     /// Whether this verdict alone proves that the race exists.
     ///
     /// `Predicted` is absent on purpose: a prediction proves a race only once its witness has
@@ -68,19 +80,10 @@ impl std::str::FromStr for Verdict {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [
-            Verdict::LikelyFalse,
-            Verdict::Fixed,
-            Verdict::Suppressed,
-            Verdict::Potential,
-            Verdict::Predicted,
-            Verdict::Observed,
-            Verdict::Confirmed,
-            Verdict::Harmful,
-        ]
-        .into_iter()
-        .find(|verdict| verdict.as_str() == text)
-        .ok_or_else(|| format!("`{text}` is not a verdict"))
+        Verdict::ALL
+            .into_iter()
+            .find(|verdict| verdict.as_str() == text)
+            .ok_or_else(|| format!("`{text}` is not a verdict"))
     }
 }
 
