@@ -149,6 +149,11 @@ fn run(command: &mut Command, input: &Path) -> Result<Vec<u8>, CaptureError> {
     Err(CaptureError::Rejected { path: input.to_owned(), message: format!("clang-22:\n{message}") })
 }
 
+/// Whether `path` is, by its name, a source or bitcode that can be captured by itself.
+pub fn is_capturable(path: &Path) -> bool {
+    language_of(path).is_some()
+}
+
 fn language_of(path: &Path) -> Option<Language> {
     match path.extension()?.to_str()? {
         "c" | "i" => Some(Language::C),

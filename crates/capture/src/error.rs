@@ -9,6 +9,8 @@ pub enum CaptureError {
     NoSuchFile(PathBuf),
     #[error("{path}: not a C or C++ source, bitcode (.bc, .ll) or captured target", path = .0.display())]
     UnknownInput(PathBuf),
+    #[error("{path}: cannot be read as part of a capture: {message}", path = .path.display())]
+    Damaged { path: PathBuf, message: String },
     #[error("{path}: {message}", path = .path.display())]
     Rejected { path: PathBuf, message: String },
     #[error("{path}: {source}", path = .path.display())]

@@ -37,6 +37,9 @@ pub struct Unit {
 pub enum TargetKind {
     Executable,
     SharedLibrary,
+    /// An archive that the build made and that no captured program links: it can be analysed,
+    /// not run.
+    StaticLibrary,
 }
 
 /// One thing on a link line, in its order.
@@ -46,7 +49,13 @@ pub enum LinkItem {
     /// Index into [`Capture::units`].
     Unit(usize),
     /// A static library made of captured units; only members that resolve something are linked.
-    Archive { path: PathBuf, members: Vec<usize> },
+    /// `objects` are its members that were not captured (assembly, mostly), unpacked.
+    Archive {
+        path: PathBuf,
+        members: Vec<usize>,
+        #[serde(default)]
+        objects: Vec<PathBuf>,
+    },
     /// An object, library or archive that was not captured; used as it is.
     File(PathBuf),
     /// `-lpthread`, `-Wl,…`, `-pthread`, `-L…`.
@@ -99,4 +108,26 @@ pub struct Capture {
     pub units: Vec<Unit>,
     pub targets: Vec<Target>,
     pub notes: Vec<CaptureNote>,
+}
+
+impl Capture {
+    /// The capture of one target alone: its units and no others, in link order.
+    pub fn only(&self, target: &Target) -> Capture {
+        let kept = target.units();
+        let renumber = |old: &usize| kept.iter().position(|unit| unit == old).unwrap_or_default();
+        let link = target.link.iter().map(|item| match item {
+            LinkItem::Unit(unit) => LinkItem::Unit(renumber(unit)),
+            LinkItem::Archive { path, members, objects } => LinkItem::Archive {
+                path: path.clone(),
+                members: members.iter().map(renumber).collect(),
+                objects: objects.clone(),
+            },
+            LinkItem::File(_) | LinkItem::Flag(_) => item.clone(),
+        });
+        Capture {
+            units: kept.iter().map(|unit| self.units[*unit].clone()).collect(),
+            targets: vec![Target { link: link.collect(), ..target.clone() }],
+            notes: self.notes.clone(),
+        }
+    }
 }
