@@ -11,16 +11,22 @@
 //! the same in every run that follows the schedule; `instruction` is the ordinal in the prepared
 //! function, as the program model numbers it; `occurrence` counts that thread's visits from 1.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
+
+pub mod gate;
 
 /// The version tag that every printed schedule opens with.
 pub const VERSION: &str = "rw1";
 
 /// One event: a thread's nth visit to an instruction.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Step {
     /// Creation path: empty for any thread, `main`, or `main.2.1`.
     pub thread: String,
@@ -103,12 +109,14 @@ fn parse_step(text: &str) -> Option<Step> {
     })
 }
 
+#[cfg(feature = "serde")]
 impl Serialize for Schedule {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for Schedule {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;

@@ -1,0 +1,243 @@
+//! Follows a schedule: its steps happen in their order, everything else runs freely.
+//!
+//! A thread that arrives for a step waits until all earlier steps have been performed. The last
+//! two steps are the racing pair: the first of them also waits until the second's thread stands
+//! at its gate, so that both are caught at one instant, which proves the race once more.
+//!
+//! Some steps cannot finish before later ones begin (a condition wait, a join): a step that has
+//! been entered but not finished for a while counts as performed once the next step's thread
+//! stands there.
+
+use super::events::Event;
+
+/// One step by gate number; an empty thread is any thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepGate {
+    pub thread: String,
+    pub gate: u32,
+    pub occurrence: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepAnswer {
+    /// The visit is no step of the schedule.
+    NotMine,
+    /// Wait to be woken, or for the patience; then call `woken`.
+    Wait { step: usize },
+    /// Perform the instruction, then call `performed`.
+    Go { step: usize },
+}
+
+/// How far the schedule has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Underway,
+    Complete,
+    Diverged,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Expected,
+    Standing { address: u64, size: u64 },
+    Entered,
+    Performed,
+}
+
+#[derive(Debug)]
+pub struct Enforcement {
+    steps: Vec<StepGate>,
+    states: Vec<State>,
+    diverged: bool,
+    pair_reported: bool,
+    events: Vec<Event>,
+}
+
+impl Enforcement {
+    pub fn new(steps: Vec<StepGate>) -> Self {
+        let states = vec![State::Expected; steps.len()];
+        Enforcement { steps, states, diverged: false, pair_reported: false, events: Vec::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub fn progress(&self) -> Progress {
+        if self.diverged {
+            Progress::Diverged
+        } else if self.states.iter().all(|state| *state == State::Performed) {
+            Progress::Complete
+        } else {
+            Progress::Underway
+        }
+    }
+
+    /// A thread stands at a gate for the nth time.
+    pub fn arrive(
+        &mut self,
+        thread: &str,
+        gate: u32,
+        occurrence: u64,
+        memory: (u64, u64),
+    ) -> StepAnswer {
+        if self.diverged {
+            return StepAnswer::NotMine;
+        }
+        let mine = self.steps.iter().zip(&self.states).position(|(step, state)| {
+            *state == State::Expected
+                && step.gate == gate
+                && (step.thread.is_empty() || step.thread == thread)
+                && step.occurrence == occurrence
+        });
+        let Some(step) = mine else { return StepAnswer::NotMine };
+        self.states[step] = State::Standing { address: memory.0, size: memory.1 };
+        self.notice_pair();
+        self.decide(step)
+    }
+
+    fn notice_pair(&mut self) {
+        let [.., first, second] = self.states.as_slice() else { return };
+        let (State::Standing { address: a, size: m }, State::Standing { address: b, size: n }) =
+            (first, second)
+        else {
+            return;
+        };
+        if !self.pair_reported {
+            self.pair_reported = true;
+            let overlapping = *a < b.saturating_add(*n) && *b < a.saturating_add(*m);
+            self.events.push(Event::PairStands { overlapping });
+        }
+    }
+
+    fn decide(&mut self, step: usize) -> StepAnswer {
+        let earlier_done = self.states[..step].iter().all(|state| *state == State::Performed);
+        let leads_pair = step + 2 == self.steps.len();
+        if earlier_done && (!leads_pair || self.pair_reported) {
+            self.states[step] = State::Entered;
+            StepAnswer::Go { step }
+        } else {
+            StepAnswer::Wait { step }
+        }
+    }
+
+    /// A waiting thread runs again because something changed.
+    pub fn woken(&mut self, step: usize) -> StepAnswer {
+        if self.diverged { StepAnswer::Go { step } } else { self.decide(step) }
+    }
+
+    /// A waiting thread has been patient for a short while: a step that was entered and does not
+    /// come back may be one that needs a later step.
+    pub fn nudge(&mut self, step: usize) -> StepAnswer {
+        if !self.diverged
+            && step > 0
+            && self.states[step - 1] == State::Entered
+            && self.states[..step - 1].iter().all(|state| *state == State::Performed)
+        {
+            self.states[step - 1] = State::Performed;
+            self.events.push(Event::Stepped { step: step as u32 - 1 });
+        }
+        self.woken(step)
+    }
+
+    /// A waiting thread's patience has ended: the schedule is given up and everyone runs freely.
+    pub fn give_up(&mut self, step: usize) -> StepAnswer {
+        if !self.diverged {
+            // The pair's first step may go alone when its partner never comes to stand there.
+            let earlier_done = self.states[..step].iter().all(|state| *state == State::Performed);
+            if earlier_done && step + 2 == self.steps.len() {
+                self.states[step] = State::Entered;
+                return StepAnswer::Go { step };
+            }
+            self.diverged = true;
+            let missing = self.states.iter().position(|state| *state != State::Performed);
+            self.events.push(Event::Diverged { step: missing.unwrap_or(step) as u32 });
+        }
+        StepAnswer::Go { step }
+    }
+
+    /// A step's instruction has been performed; everyone who waits has to be woken.
+    pub fn performed(&mut self, step: usize) {
+        if self.states[step] != State::Performed {
+            self.states[step] = State::Performed;
+            self.events.push(Event::Stepped { step: step as u32 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(thread: &str, gate: u32, occurrence: u64) -> StepGate {
+        StepGate { thread: thread.into(), gate, occurrence }
+    }
+
+    const MEMORY: (u64, u64) = (64, 4);
+
+    #[test]
+    fn steps_happen_in_their_order() {
+        let steps = vec![step("main", 1, 1), step("main.1", 2, 1), step("main.2", 3, 1)];
+        let mut schedule = Enforcement::new(steps);
+        assert_eq!(schedule.arrive("main.2", 3, 1, MEMORY), StepAnswer::Wait { step: 2 });
+        assert_eq!(schedule.arrive("main.1", 2, 1, MEMORY), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.take_events(), [Event::PairStands { overlapping: true }]);
+        assert_eq!(schedule.woken(1), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.arrive("main", 1, 1, MEMORY), StepAnswer::Go { step: 0 });
+        assert_eq!(schedule.woken(1), StepAnswer::Wait { step: 1 });
+        schedule.performed(0);
+        assert_eq!(schedule.woken(2), StepAnswer::Wait { step: 2 });
+        assert_eq!(schedule.woken(1), StepAnswer::Go { step: 1 });
+        schedule.performed(1);
+        assert_eq!(schedule.woken(2), StepAnswer::Go { step: 2 });
+        schedule.performed(2);
+        assert_eq!(schedule.progress(), Progress::Complete);
+    }
+
+    #[test]
+    fn only_the_named_thread_and_visit_are_steps() {
+        let mut schedule = Enforcement::new(vec![step("main.1", 2, 3), step("", 4, 1)]);
+        assert_eq!(schedule.arrive("main.1", 2, 1, MEMORY), StepAnswer::NotMine);
+        assert_eq!(schedule.arrive("main.2", 2, 3, MEMORY), StepAnswer::NotMine);
+        assert_eq!(schedule.arrive("main.1", 2, 3, MEMORY), StepAnswer::Wait { step: 0 });
+        assert_eq!(schedule.arrive("main.9", 4, 1, (68, 4)), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.take_events(), [Event::PairStands { overlapping: false }]);
+    }
+
+    #[test]
+    fn the_pair_waits_for_each_other_and_then_gives_up() {
+        let mut schedule = Enforcement::new(vec![step("a", 1, 1), step("b", 2, 1)]);
+        assert_eq!(schedule.arrive("a", 1, 1, MEMORY), StepAnswer::Wait { step: 0 });
+        assert_eq!(schedule.give_up(0), StepAnswer::Go { step: 0 });
+        schedule.performed(0);
+        assert_eq!(schedule.progress(), Progress::Underway);
+        assert_eq!(schedule.arrive("b", 2, 1, MEMORY), StepAnswer::Go { step: 1 });
+        assert!(!schedule.take_events().iter().any(|e| matches!(e, Event::PairStands { .. })));
+    }
+
+    #[test]
+    fn a_step_that_never_comes_diverges_and_frees_everyone() {
+        let steps = vec![step("a", 1, 1), step("b", 2, 1), step("c", 3, 1), step("d", 4, 1)];
+        let mut schedule = Enforcement::new(steps);
+        assert_eq!(schedule.arrive("b", 2, 1, MEMORY), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.give_up(1), StepAnswer::Go { step: 1 });
+        assert_eq!(schedule.take_events(), [Event::Diverged { step: 0 }]);
+        assert_eq!(schedule.progress(), Progress::Diverged);
+        assert_eq!(schedule.arrive("c", 3, 1, MEMORY), StepAnswer::NotMine);
+    }
+
+    #[test]
+    fn a_blocking_step_lets_the_next_one_go() {
+        let steps = vec![step("a", 1, 1), step("b", 2, 1), step("c", 3, 1), step("d", 4, 1)];
+        let mut schedule = Enforcement::new(steps);
+        assert_eq!(schedule.arrive("a", 1, 1, MEMORY), StepAnswer::Go { step: 0 });
+        assert_eq!(schedule.arrive("b", 2, 1, MEMORY), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.nudge(1), StepAnswer::Go { step: 1 });
+        schedule.performed(0);
+        assert_eq!(schedule.take_events(), [Event::Stepped { step: 0 }]);
+    }
+}

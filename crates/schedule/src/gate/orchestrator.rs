@@ -1,0 +1,397 @@
+//! Brings threads to a meeting at a candidate race and lets them go in the wanted order.
+//!
+//! ```text
+//!            first side comes             partner comes, memory overlaps
+//!    idle ───────────────────▶ holding ─────────────────────────────────▶ meeting
+//!      ▲                          │ time-out, or all others blocked           │ leader's access,
+//!      └──────────────────────────┴───────────────────────────────────────────┘ follower's access
+//! ```
+//!
+//! At most one thread is held at a time, and only one meeting goes on. That is the rule by which
+//! several targets of one run cannot disturb each other: a thread that comes to another target's
+//! gate meanwhile passes as if the gate were not there. A held thread stands for every open target
+//! that its gate belongs to, so one wait serves all of them.
+//!
+//! Either side is held, whichever comes first: the paper holds only the side that should be late
+//! and then learns nothing from a run that follows the wanted order by itself.
+//!
+//! After a wait in vain, a gate lets 1, 3, 7… visits pass before it holds again, so that a hot
+//! access cannot spend the run's budget at once and later visits get their turn; the seed shifts
+//! which visits those are from run to run.
+
+use std::collections::BTreeMap;
+
+use super::events::{Event, Visit};
+use super::orders::{Linger, Order, Orders};
+
+/// How many waits in vain one gate may cost in one run.
+const WAITS_PER_GATE: u32 = 6;
+
+/// A thread stands right before an instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// Unique among living threads.
+    pub thread: u32,
+    pub visit: Visit,
+    pub address: u64,
+    pub size: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// How many threads live.
+    pub living: u32,
+}
+
+/// What the arriving or woken thread shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Go on as if there were no gate.
+    Pass,
+    /// Wait this long, or until woken or until all others are blocked; then call `wake`.
+    Hold { wait_us: u64 },
+    /// Perform the access now, then call `performed`.
+    Lead,
+    /// Wait until the leader has performed its access, then call `wake`.
+    Follow,
+    /// Wait this long without being woken, then call `wake` again.
+    Linger { us: u64 },
+    /// Perform the access now, as the second, then call `performed`.
+    Perform,
+}
+
+/// Why a waiting thread runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    Called,
+    TimedOut,
+    OthersBlocked,
+}
+
+#[derive(Debug)]
+struct Target {
+    number: u32,
+    order: Order,
+    avoid: bool,
+    done: bool,
+    reported_different: bool,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    /// Targets this gate belongs to, and on which side.
+    memberships: Vec<(usize, usize)>,
+    reached: bool,
+    reached_concurrently: bool,
+    waits_in_vain: u32,
+    /// Visits to let pass before the next hold.
+    skip: u64,
+}
+
+#[derive(Debug)]
+struct Hold {
+    arrival: Arrival,
+    wait_us: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The leader is about to perform its access.
+    Leading,
+    /// The leader has; the follower is about to.
+    Following,
+}
+
+#[derive(Debug)]
+struct Meeting {
+    target: usize,
+    leader: u32,
+    follower: u32,
+    stage: Stage,
+    follower_lingered: bool,
+}
+
+#[derive(Debug)]
+pub struct Orchestrator {
+    targets: Vec<Target>,
+    gates: BTreeMap<u32, GateState>,
+    hold: Option<Hold>,
+    meeting: Option<Meeting>,
+    wait_us: u64,
+    budget_us: u64,
+    seed: u64,
+    linger: Linger,
+    events: Vec<Event>,
+}
+
+impl Orchestrator {
+    pub fn new(orders: &Orders) -> Self {
+        let mut gates: BTreeMap<u32, GateState> = BTreeMap::new();
+        for (index, target) in orders.targets.iter().enumerate() {
+            for (side, members) in target.sides.iter().enumerate() {
+                for gate in members {
+                    gates.entry(*gate).or_default().memberships.push((index, side));
+                }
+            }
+        }
+        for (gate, state) in &mut gates {
+            state.skip = first_skip(orders.seed, *gate);
+        }
+        let targets = orders.targets.iter().map(|target| Target {
+            number: target.number,
+            order: target.order,
+            avoid: target.avoid,
+            done: false,
+            reported_different: false,
+        });
+        Orchestrator {
+            targets: targets.collect(),
+            gates,
+            hold: None,
+            meeting: None,
+            wait_us: orders.wait_us,
+            budget_us: orders.run_budget_us,
+            seed: orders.seed,
+            linger: orders.linger,
+            events: Vec::new(),
+        }
+    }
+
+    /// What has happened since the last call, for the report.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// A thread stands at a gate.
+    pub fn arrive(&mut self, arrival: Arrival) -> Answer {
+        let gate = arrival.visit.gate;
+        let Some(state) = self.gates.get_mut(&gate) else { return Answer::Pass };
+        let concurrent = arrival.living > 1;
+        if !state.reached || (concurrent && !state.reached_concurrently) {
+            state.reached = true;
+            state.reached_concurrently |= concurrent;
+            self.events.push(Event::Reached { gate, concurrent });
+        }
+        if !concurrent || self.meeting.is_some() {
+            return Answer::Pass;
+        }
+        match &self.hold {
+            Some(_) => self.try_to_meet(arrival),
+            None => self.consider_hold(arrival),
+        }
+    }
+
+    fn try_to_meet(&mut self, arrival: Arrival) -> Answer {
+        let Some(hold) = &self.hold else { return Answer::Pass };
+        if hold.arrival.thread == arrival.thread {
+            return Answer::Pass;
+        }
+        let arriving = &self.gates[&arrival.visit.gate].memberships;
+        let held = &self.gates[&hold.arrival.visit.gate].memberships;
+        let overlapping = overlap(&hold.arrival, &arrival);
+        let conflicting = hold.arrival.writes || arrival.writes;
+        let mut met = None;
+        for &(target, side) in arriving {
+            if self.targets[target].done || !held.contains(&(target, 1 - side)) {
+                continue;
+            }
+            if overlapping && conflicting {
+                met = Some((target, side));
+                break;
+            }
+            let state = &mut self.targets[target];
+            if !state.reported_different && !overlapping {
+                state.reported_different = true;
+                self.events.push(Event::DifferentAddresses { target: state.number });
+            }
+        }
+        match met {
+            Some((target, side)) => self.meet(target, side, &arrival),
+            None => Answer::Pass,
+        }
+    }
+
+    fn meet(&mut self, target: usize, arriving_side: usize, arrival: &Arrival) -> Answer {
+        let Some(hold) = self.hold.take() else { return Answer::Pass };
+        let state = &mut self.targets[target];
+        state.done = true;
+        let wanted = if state.avoid { state.order.reversed() } else { state.order };
+        let arriving_leads = wanted.leading_side() == arriving_side;
+        let (leader, follower) =
+            if arriving_leads { (arrival, &hold.arrival) } else { (&hold.arrival, arrival) };
+        if state.avoid {
+            // An order may come about again; immunity never ends.
+            state.done = false;
+            self.events.push(Event::Avoided { target: state.number });
+        } else {
+            self.events.push(Event::Met {
+                target: state.number,
+                order: wanted,
+                leader: leader.visit.clone(),
+                follower: follower.visit.clone(),
+            });
+        }
+        self.meeting = Some(Meeting {
+            target,
+            leader: leader.thread,
+            follower: follower.thread,
+            stage: Stage::Leading,
+            follower_lingered: false,
+        });
+        if arriving_leads { Answer::Lead } else { Answer::Follow }
+    }
+
+    fn consider_hold(&mut self, arrival: Arrival) -> Answer {
+        let Some(state) = self.gates.get_mut(&arrival.visit.gate) else { return Answer::Pass };
+        let open = state.memberships.iter().any(|&(target, side)| {
+            let target = &self.targets[target];
+            // To avoid an order, only the side that must not go first has to wait.
+            !target.done && (!target.avoid || side == target.order.leading_side())
+        });
+        if !open || state.waits_in_vain >= WAITS_PER_GATE || self.budget_us == 0 {
+            return Answer::Pass;
+        }
+        if state.skip > 0 {
+            state.skip -= 1;
+            return Answer::Pass;
+        }
+        let wait_us = self.wait_us.min(self.budget_us);
+        self.events.push(Event::Held { visit: arrival.visit.clone() });
+        self.hold = Some(Hold { arrival, wait_us });
+        Answer::Hold { wait_us }
+    }
+
+    /// A waiting thread runs again, after `waited_us`.
+    pub fn wake(&mut self, thread: u32, wake: Wake, waited_us: u64) -> Answer {
+        if let Some(meeting) = &mut self.meeting {
+            if meeting.leader == thread {
+                return match meeting.stage {
+                    Stage::Leading => Answer::Lead,
+                    // It was lingering after its access.
+                    Stage::Following => Answer::Pass,
+                };
+            }
+            if meeting.follower == thread {
+                return self.wake_follower(wake);
+            }
+        }
+        if self.hold.as_ref().is_some_and(|hold| hold.arrival.thread == thread) {
+            self.give_up_hold(wake, waited_us);
+        }
+        Answer::Pass
+    }
+
+    fn wake_follower(&mut self, wake: Wake) -> Answer {
+        let Some(meeting) = &mut self.meeting else { return Answer::Pass };
+        if meeting.stage == Stage::Leading && wake == Wake::Called {
+            return Answer::Follow;
+        }
+        if meeting.stage == Stage::Leading {
+            // The leader never came back from its access (a handler jumped away): let go.
+            self.meeting = None;
+            return Answer::Pass;
+        }
+        if let Linger::Follower { us } = self.linger
+            && !meeting.follower_lingered
+        {
+            meeting.follower_lingered = true;
+            return Answer::Linger { us };
+        }
+        Answer::Perform
+    }
+
+    fn give_up_hold(&mut self, wake: Wake, waited_us: u64) {
+        let Some(hold) = self.hold.take() else { return };
+        let gate = hold.arrival.visit.gate;
+        self.budget_us = self.budget_us.saturating_sub(waited_us.min(hold.wait_us));
+        self.events.push(match wake {
+            Wake::OthersBlocked => Event::OthersBlocked { gate },
+            Wake::Called | Wake::TimedOut => Event::TimedOut { gate },
+        });
+        if let Some(state) = self.gates.get_mut(&gate) {
+            state.waits_in_vain += 1;
+            let spread = 1 << state.waits_in_vain.min(16);
+            state.skip = spread - 1 + mix(self.seed, u64::from(gate)) % spread;
+        }
+    }
+
+    /// A thread has performed its access. Answers `Linger` when it shall stay for a while, and
+    /// whom to wake.
+    pub fn performed(&mut self, thread: u32) -> (Answer, Option<u32>) {
+        let Some(meeting) = &mut self.meeting else { return (Answer::Pass, None) };
+        let target = &self.targets[meeting.target];
+        let (number, order, avoid) = (target.number, target.order, target.avoid);
+        if meeting.leader == thread && meeting.stage == Stage::Leading {
+            meeting.stage = Stage::Following;
+            let follower = meeting.follower;
+            if !avoid {
+                self.events.push(Event::Led { target: number });
+            }
+            let answer = match self.linger {
+                Linger::Leader { us } => Answer::Linger { us },
+                Linger::Nobody | Linger::Follower { .. } => Answer::Pass,
+            };
+            return (answer, Some(follower));
+        }
+        if meeting.follower == thread && meeting.stage == Stage::Following {
+            self.meeting = None;
+            if !avoid {
+                self.events.push(Event::Enforced { target: number, order });
+            }
+        }
+        (Answer::Pass, None)
+    }
+
+    /// The threads of a meeting that began with an arrival: the held one has to be woken.
+    pub fn held_partner(&self, arriving: u32) -> Option<u32> {
+        let meeting = self.meeting.as_ref()?;
+        if meeting.leader == arriving {
+            Some(meeting.follower)
+        } else if meeting.follower == arriving {
+            Some(meeting.leader)
+        } else {
+            None
+        }
+    }
+
+    /// Forgets a thread that ended at or after a gate.
+    pub fn thread_ended(&mut self, thread: u32) -> Option<u32> {
+        if self.hold.as_ref().is_some_and(|hold| hold.arrival.thread == thread) {
+            self.hold = None;
+        }
+        let meeting = self.meeting.as_ref()?;
+        let waiting = if meeting.leader == thread && meeting.stage == Stage::Leading {
+            Some(meeting.follower)
+        } else {
+            None
+        };
+        if meeting.leader == thread || meeting.follower == thread {
+            if meeting.leader == thread && meeting.stage == Stage::Following {
+                return None;
+            }
+            self.meeting = None;
+        }
+        waiting
+    }
+}
+
+fn overlap(a: &Arrival, b: &Arrival) -> bool {
+    let end = |arrival: &Arrival| arrival.address.saturating_add(arrival.size);
+    a.address < end(b) && b.address < end(a)
+}
+
+/// Run 0 holds first visits. In later runs about half of the gates do, because many accesses have
+/// no second visit, and the others start anywhere among the first visits, wider each time.
+fn first_skip(seed: u64, gate: u32) -> u64 {
+    let random = mix(seed, u64::from(gate));
+    if seed == 0 || random & 1 == 0 { 0 } else { 1 + (random >> 1) % (1 << seed.min(12)) }
+}
+
+fn mix(seed: u64, gate: u64) -> u64 {
+    let mut value = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ gate.wrapping_add(0x1234_5678);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+#[path = "orchestrator_tests.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+//! What the controlling process asks of a gated program for one run.
+//!
+//! A text file, one order per line, so that it can be read, kept and written by hand:
+//!
+//! ```text
+//! racewarden-gate 1
+//! wait-us 200000
+//! run-budget-us 3000000
+//! seed 1
+//! linger late 50000
+//! target 0 forward 12,13 40
+//! target 1 backward 12,13 12,13
+//! avoid 2 forward 7 9
+//! step main.1 12 1
+//! ```
+//!
+//! `target NUMBER ORDER GATES GATES` names a candidate race by the gates of its two sides.
+//! `avoid` has the same form and keeps that order from happening instead (immunity).
+//! `step THREAD GATE OCCURRENCE` lines, in their order, are a schedule to follow; a thread `*` is
+//! any thread.
+
+use std::fmt::{self, Write as _};
+
+/// The first line of every orders file.
+const HEADER: &str = "racewarden-gate 1";
+
+/// Which side of a target goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// The first side's access is performed before the second side's.
+    Forward,
+    Backward,
+}
+
+impl Order {
+    pub const BOTH: [Order; 2] = [Order::Forward, Order::Backward];
+
+    /// The index of the side that goes first.
+    pub fn leading_side(self) -> usize {
+        match self {
+            Order::Forward => 0,
+            Order::Backward => 1,
+        }
+    }
+
+    pub fn reversed(self) -> Order {
+        match self {
+            Order::Forward => Order::Backward,
+            Order::Backward => Order::Forward,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Order::Forward => "forward",
+            Order::Backward => "backward",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Order> {
+        Order::BOTH.into_iter().find(|order| order.as_str() == text)
+    }
+}
+
+/// Which thread of a meeting stays behind for a while, to widen the window in which the enforced
+/// order can do harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linger {
+    #[default]
+    Nobody,
+    /// The thread that went first waits right after its access.
+    Leader { us: u64 },
+    /// The thread that goes second waits longer right before its access.
+    Follower { us: u64 },
+}
+
+/// One candidate race to steer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetOrder {
+    /// The controller's number for it; events carry it back.
+    pub number: u32,
+    pub order: Order,
+    /// The gates of the two sides; a source line may have several (templates, inlined copies).
+    pub sides: [Vec<u32>; 2],
+    /// Keep this order from happening instead of bringing it about.
+    pub avoid: bool,
+}
+
+/// A step of a schedule, by gate number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderedStep {
+    /// Creation path, empty for any thread.
+    pub thread: String,
+    pub gate: u32,
+    pub occurrence: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orders {
+    /// How long one thread waits at a gate for its partner.
+    pub wait_us: u64,
+    /// How much waiting in total one run may cost.
+    pub run_budget_us: u64,
+    /// Varies which visits are held, from run to run.
+    pub seed: u64,
+    pub linger: Linger,
+    pub targets: Vec<TargetOrder>,
+    pub steps: Vec<OrderedStep>,
+}
+
+impl Default for Orders {
+    fn default() -> Self {
+        Orders {
+            wait_us: 200_000,
+            run_budget_us: 3_000_000,
+            seed: 0,
+            linger: Linger::Nobody,
+            targets: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OrdersError {
+    #[error("orders start with `{HEADER}`")]
+    Header,
+    #[error("line {line}: `{text}` is not an order")]
+    Line { line: usize, text: String },
+}
+
+impl fmt::Display for Orders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{HEADER}")?;
+        writeln!(f, "wait-us {}", self.wait_us)?;
+        writeln!(f, "run-budget-us {}", self.run_budget_us)?;
+        writeln!(f, "seed {}", self.seed)?;
+        match self.linger {
+            Linger::Nobody => {}
+            Linger::Leader { us } => writeln!(f, "linger leader {us}")?,
+            Linger::Follower { us } => writeln!(f, "linger follower {us}")?,
+        }
+        for target in &self.targets {
+            let word = if target.avoid { "avoid" } else { "target" };
+            let [first, second] = &target.sides;
+            let (first, second) = (gate_list(first), gate_list(second));
+            let order = target.order.as_str();
+            writeln!(f, "{word} {} {order} {first} {second}", target.number)?;
+        }
+        for step in &self.steps {
+            let thread = if step.thread.is_empty() { "*" } else { &step.thread };
+            writeln!(f, "step {thread} {} {}", step.gate, step.occurrence)?;
+        }
+        Ok(())
+    }
+}
+
+fn gate_list(gates: &[u32]) -> String {
+    let mut text = String::new();
+    for (index, gate) in gates.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{gate}");
+    }
+    text
+}
+
+impl std::str::FromStr for Orders {
+    type Err = OrdersError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut lines = text.lines().enumerate();
+        if lines.next().map(|(_, line)| line.trim()) != Some(HEADER) {
+            return Err(OrdersError::Header);
+        }
+        let mut orders = Orders::default();
+        for (index, line) in lines {
+            if line.trim().is_empty() {
+                continue;
+            }
+            orders
+                .take_line(line)
+                .ok_or_else(|| OrdersError::Line { line: index + 1, text: line.to_owned() })?;
+        }
+        Ok(orders)
+    }
+}
+
+impl Orders {
+    fn take_line(&mut self, line: &str) -> Option<()> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["wait-us", number] => self.wait_us = number.parse().ok()?,
+            ["run-budget-us", number] => self.run_budget_us = number.parse().ok()?,
+            ["seed", number] => self.seed = number.parse().ok()?,
+            ["linger", "leader", us] => self.linger = Linger::Leader { us: us.parse().ok()? },
+            ["linger", "follower", us] => self.linger = Linger::Follower { us: us.parse().ok()? },
+            [word @ ("target" | "avoid"), number, order, first, second] => {
+                self.targets.push(TargetOrder {
+                    number: number.parse().ok()?,
+                    order: Order::parse(order)?,
+                    sides: [parse_gates(first)?, parse_gates(second)?],
+                    avoid: *word == "avoid",
+                });
+            }
+            ["step", thread, gate, occurrence] => self.steps.push(OrderedStep {
+                thread: if *thread == "*" { String::new() } else { (*thread).to_owned() },
+                gate: gate.parse().ok()?,
+                occurrence: occurrence.parse().ok()?,
+            }),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Every gate that has to be active for these orders, sorted, each once.
+    pub fn gates(&self) -> Vec<u32> {
+        let in_targets = self.targets.iter().flat_map(|target| target.sides.iter().flatten());
+        let in_steps = self.steps.iter().map(|step| &step.gate);
+        let mut gates: Vec<u32> = in_targets.chain(in_steps).copied().collect();
+        gates.sort_unstable();
+        gates.dedup();
+        gates
+    }
+}
+
+fn parse_gates(text: &str) -> Option<Vec<u32>> {
+    text.split(',').map(|gate| gate.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_and_reads_back() {
+        let target = |number, order, avoid| TargetOrder {
+            number,
+            order,
+            sides: [vec![12, 13], vec![40]],
+            avoid,
+        };
+        let orders = Orders {
+            wait_us: 7,
+            run_budget_us: 8,
+            seed: 9,
+            linger: Linger::Follower { us: 50 },
+            targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
+            steps: vec![
+                OrderedStep { thread: "main.1".into(), gate: 2, occurrence: 3 },
+                OrderedStep { thread: String::new(), gate: 40, occurrence: 1 },
+            ],
+        };
+        assert_eq!(orders.to_string().parse::<Orders>(), Ok(orders.clone()));
+        assert_eq!(orders.gates(), [2, 12, 13, 40]);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!("".parse::<Orders>(), Err(OrdersError::Header));
+        let error = "racewarden-gate 1\nseed 1\ntarget 1 sideways 1 2".parse::<Orders>();
+        let text = "target 1 sideways 1 2".to_owned();
+        assert_eq!(error, Err(OrdersError::Line { line: 3, text }));
+    }
+}
