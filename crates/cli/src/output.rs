@@ -1,16 +1,19 @@
 //! How a report leaves a command: format, place and exit status.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use racewarden_finding::Report;
+use racewarden_report::{Sources, TextOptions};
 
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Text,
     Json,
+    Sarif,
+    Html,
 }
 
 #[derive(clap::Args, Debug, Clone)]
@@ -28,8 +31,10 @@ impl OutputArgs {
     /// Writes the report and gives the exit status it calls for.
     pub fn emit(&self, report: &Report) -> anyhow::Result<ExitCode> {
         let text = match self.format {
-            Format::Text => racewarden_report::text(report),
+            Format::Text => self.text(report),
             Format::Json => racewarden_report::json(report),
+            Format::Sarif => racewarden_report::sarif(report),
+            Format::Html => racewarden_report::html(report, &mut sources()),
         };
         match &self.output {
             Some(path) => {
@@ -39,10 +44,39 @@ impl OutputArgs {
         }
         Ok(if report.has_open_races() { ExitCode::from(1) } else { ExitCode::SUCCESS })
     }
+
+    fn text(&self, report: &Report) -> String {
+        let options = text_options(self.output.is_none());
+        racewarden_report::text_with(report, options, &mut sources())
+    }
+}
+
+/// Source lines come from below the folder the command runs in, as paths in a finding are what
+/// the compiler was given.
+pub fn sources() -> Sources {
+    Sources::below(std::env::current_dir())
+}
+
+/// Width and colour of the terminal, if standard output is one; `NO_COLOR` and `TERM=dumb` are
+/// heeded, and `COLUMNS` sets the width where there is no terminal to ask.
+pub fn text_options(to_stdout: bool) -> TextOptions {
+    let terminal = to_stdout && std::io::stdout().is_terminal();
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    TextOptions {
+        width: terminal
+            .then(asked)
+            .flatten()
+            .or_else(columns)
+            .unwrap_or(TextOptions::default().width),
+        colour: terminal && !dumb && !set("NO_COLOR"),
+    }
 }
 
 /// A reader that went away (`| head`) is not a failure.
-fn write_to_stdout(text: &str) -> anyhow::Result<()> {
+pub fn write_to_stdout(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),

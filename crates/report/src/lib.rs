@@ -1,7 +1,21 @@
-//! One finding model, one file per output format.
+//! One finding model, one file per output format: text, JSON, SARIF and HTML.
+//!
+//! What the formats say in words (why nothing orders a pair, a hint at the fix) is in [`words`],
+//! so that they agree. Source lines come from [`Sources`], the only thing here that reads files.
 
+pub mod html;
 mod json;
+#[cfg(test)]
+mod sample;
+mod sarif;
+mod source;
 mod text;
+pub mod words;
 
+pub use html::render as html;
 pub use json::render as json;
-pub use text::render as text;
+pub use sarif::render as sarif;
+pub use source::{Sources, printable, underline};
+pub use text::{
+    TextOptions, render as text, render_race as text_of_race, render_with as text_with,
+};
