@@ -1,0 +1,121 @@
+//! Listening: TLS by rustls, or plain HTTP on the loopback address or behind a stated proxy.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+
+use crate::api::{State, router};
+use crate::store::{Store, StoreError};
+
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    pub database: String,
+    pub listen: SocketAddr,
+    pub tls: Option<Tls>,
+    /// A reverse proxy in front does TLS.
+    pub behind_proxy: bool,
+    pub requests_per_second: f64,
+    pub burst: f64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "{0} can be reached from other machines: give --tls-cert and --tls-key, or say \
+         --behind-proxy when a reverse proxy does TLS"
+    )]
+    PlainText(SocketAddr),
+    #[error("{path}: {source}", path = .path.display())]
+    Certificate { path: PathBuf, source: std::io::Error },
+    #[error("{address}: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+}
+
+/// Serves until SIGINT or SIGTERM, then lets requests under way finish. `ready` hears the address
+/// once connections are taken (port 0 picks one).
+pub async fn serve(
+    options: ServeOptions,
+    ready: impl FnOnce(SocketAddr) + Send + 'static,
+) -> Result<(), ServeError> {
+    if options.tls.is_none() && !options.behind_proxy && !options.listen.ip().is_loopback() {
+        return Err(ServeError::PlainText(options.listen));
+    }
+    let store = Store::open(&options.database).await?;
+    let state = State::new(store, options.requests_per_second, options.burst).await?;
+    let state = Arc::new(state);
+    tokio::spawn(keep_judging(state.clone()));
+    let service = router(state).into_make_service();
+
+    let handle = Handle::new();
+    tokio::spawn({
+        let handle = handle.clone();
+        async move {
+            if let Some(address) = handle.listening().await {
+                ready(address);
+            }
+        }
+    });
+    tokio::spawn({
+        let handle = handle.clone();
+        async move {
+            stop_signal().await;
+            handle.graceful_shutdown(Some(Duration::from_secs(10)));
+        }
+    });
+
+    let address = options.listen;
+    let listen = move |source| ServeError::Listen { address, source };
+    match options.tls {
+        None => axum_server::bind(address).handle(handle).serve(service).await.map_err(listen),
+        Some(Tls { certificate, key }) => {
+            // Fails only when a provider is installed already, and then that one serves.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let config = RustlsConfig::from_pem_file(&certificate, &key)
+                .await
+                .map_err(|source| ServeError::Certificate { path: certificate, source })?;
+            axum_server::bind_rustls(address, config)
+                .handle(handle)
+                .serve(service)
+                .await
+                .map_err(listen)
+        }
+    }
+}
+
+async fn keep_judging(state: Arc<State>) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        tick.tick().await;
+        if let Err(error) = state.judge_open().await {
+            eprintln!("hive: verdicts could not be brought up to date: {error}");
+        }
+    }
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupt = tokio::signal::ctrl_c();
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(_) => {
+            let _ = interrupt.await;
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Pods' reports and what the pods execute.
+
+use racewarden_proto::{NotEnforced, Order, ViolationKind};
+use sqlx::{Any, QueryBuilder};
+
+use super::{Store, StoreError, now};
+use crate::judge::{Finding, Testimony};
+
+/// A report that has been checked, ready to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportRow {
+    pub nonce: String,
+    pub build: String,
+    pub candidate: u32,
+    pub pod: String,
+    pub order: Order,
+    pub finding: Finding,
+    /// The violation as JSON, empty when there was none.
+    pub violation: String,
+    pub wait_ms: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodRow {
+    pub pod: String,
+    pub executed_gates: Vec<u32>,
+    pub dropped: u64,
+    pub seen: i64,
+}
+
+/// How a finding is spelt in its columns: result, detail, context.
+fn columns(finding: &Finding) -> (&'static str, String, &str) {
+    match finding {
+        Finding::Enforced { context, same_instant } => {
+            ("enforced", if *same_instant { "same-instant".into() } else { String::new() }, context)
+        }
+        Finding::NotEnforced(reason) => ("not-enforced", name(reason), ""),
+        Finding::Violation { context, kind } => ("violation", name(kind), context),
+    }
+}
+
+fn finding(result: &str, detail: &str, context: String) -> Option<Finding> {
+    let quoted = serde_json::Value::String(detail.to_owned());
+    Some(match result {
+        "enforced" => Finding::Enforced { context, same_instant: detail == "same-instant" },
+        "not-enforced" => Finding::NotEnforced(serde_json::from_value::<NotEnforced>(quoted).ok()?),
+        "violation" => Finding::Violation {
+            context,
+            kind: serde_json::from_value::<ViolationKind>(quoted).ok()?,
+        },
+        _ => return None,
+    })
+}
+
+fn name<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+impl Store {
+    /// Stores reports in one transaction and returns the nonces that were new. After it returns,
+    /// they are on disk.
+    pub async fn insert_reports(&self, rows: &[ReportRow]) -> Result<Vec<String>, StoreError> {
+        let mut fresh = Vec::with_capacity(rows.len());
+        let mut transaction = self.pool.begin().await?;
+        // SQLite takes at most 32,766 parameters in one statement, and each row has 11.
+        for rows in rows.chunks(500) {
+            let mut query: QueryBuilder<Any> = QueryBuilder::new(
+                "INSERT INTO hive_reports (nonce, build, candidate, pod, ord, result, detail, \
+                 context, violation, wait_ms, received) ",
+            );
+            query.push_values(rows, |mut values, row| {
+                let (result, detail, context) = columns(&row.finding);
+                values
+                    .push_bind(row.nonce.clone())
+                    .push_bind(row.build.clone())
+                    .push_bind(i64::from(row.candidate))
+                    .push_bind(row.pod.clone())
+                    .push_bind(row.order.as_str())
+                    .push_bind(result)
+                    .push_bind(detail)
+                    .push_bind(context.to_owned())
+                    .push_bind(row.violation.clone())
+                    .push_bind(i64::from(row.wait_ms))
+                    .push_bind(now());
+            });
+            query.push(" ON CONFLICT DO NOTHING RETURNING nonce");
+            let new: Vec<(String,)> = query.build_query_as().fetch_all(&mut *transaction).await?;
+            fresh.extend(new.into_iter().map(|(nonce,)| nonce));
+        }
+        transaction.commit().await?;
+        Ok(fresh)
+    }
+
+    /// What was reported of one candidate, equal reports of one pod counted together.
+    pub async fn testimonies(
+        &self,
+        build: &str,
+        candidate: u32,
+    ) -> Result<Vec<Testimony>, StoreError> {
+        let rows: Vec<(String, String, String, String, String, i64)> = sqlx::query_as(
+            "SELECT pod, ord, result, detail, context, COUNT(*) FROM hive_reports \
+             WHERE build = $1 AND candidate = $2 \
+             GROUP BY pod, ord, result, detail, context \
+             ORDER BY pod, ord, result, detail, context",
+        )
+        .bind(build)
+        .bind(i64::from(candidate))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|(pod, order, result, detail, context, count)| {
+                let corrupt =
+                    |text: &str| StoreError::Corrupt { what: "a report", text: text.into() };
+                Ok(Testimony {
+                    order: Order::parse(&order).ok_or_else(|| corrupt(&order))?,
+                    finding: finding(&result, &detail, context).ok_or_else(|| corrupt(&detail))?,
+                    count: usize::try_from(count).unwrap_or(0),
+                    pod,
+                })
+            })
+            .collect()
+    }
+
+    /// Attempts per candidate and order.
+    pub async fn attempts(&self, build: &str) -> Result<Vec<(u32, Order, u32)>, StoreError> {
+        let rows: Vec<(i64, String, i64)> = sqlx::query_as(
+            "SELECT candidate, ord, COUNT(*) FROM hive_reports WHERE build = $1 \
+             GROUP BY candidate, ord",
+        )
+        .bind(build)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(candidate, order, count)| {
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                Some((u32::try_from(candidate).ok()?, Order::parse(&order)?, count))
+            })
+            .collect())
+    }
+
+    /// Which candidates one pod has enforced, with the order.
+    pub async fn enforced_by(
+        &self,
+        build: &str,
+        pod: &str,
+    ) -> Result<Vec<(u32, Order)>, StoreError> {
+        let rows: Vec<(i64, String)> = sqlx::query_as(
+            "SELECT DISTINCT candidate, ord FROM hive_reports \
+             WHERE build = $1 AND pod = $2 AND result <> 'not-enforced'",
+        )
+        .bind(build)
+        .bind(pod)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(candidate, order)| {
+                Some((u32::try_from(candidate).ok()?, Order::parse(&order)?))
+            })
+            .collect())
+    }
+
+    pub async fn report_count(&self, build: &str) -> Result<u64, StoreError> {
+        let (count,): (i64,) = sqlx::query_as("SELECT COUNT(*) FROM hive_reports WHERE build = $1")
+            .bind(build)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(count.unsigned_abs())
+    }
+
+    pub async fn save_pod(
+        &self,
+        build: &str,
+        pod: &str,
+        executed_gates: &[u32],
+        newly_dropped: u64,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO hive_pods (build, pod, executed, dropped, seen) \
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (build, pod) DO UPDATE SET \
+             executed = $3, dropped = hive_pods.dropped + $4, seen = $5",
+        )
+        .bind(build)
+        .bind(pod)
+        .bind(serde_json::to_string(executed_gates).unwrap_or_default())
+        .bind(i64::try_from(newly_dropped).unwrap_or(i64::MAX))
+        .bind(now())
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    pub async fn pods(&self, build: &str) -> Result<Vec<PodRow>, StoreError> {
+        let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
+            "SELECT pod, executed, dropped, seen FROM hive_pods WHERE build = $1 ORDER BY pod",
+        )
+        .bind(build)
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter()
+            .map(|(pod, executed, dropped, seen)| {
+                Ok(PodRow {
+                    executed_gates: serde_json::from_str(&executed).map_err(|_| {
+                        StoreError::Corrupt { what: "a pod's gates", text: executed }
+                    })?,
+                    pod,
+                    dropped: dropped.unsigned_abs(),
+                    seen,
+                })
+            })
+            .collect()
+    }
+}
