@@ -10,6 +10,7 @@ use clap::Parser;
 mod commands;
 mod inputs;
 mod output;
+mod runtime;
 
 /// Finds data races in C and C++ programs, proves which are real, and replays each.
 #[derive(Parser)]

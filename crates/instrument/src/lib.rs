@@ -1,1 +1,18 @@
+//! Instrumented rebuilds of a captured target.
+//!
+//! [`build_target`] opens each unit's pristine bitcode, lets the mode's [`UnitPass`] change it,
+//! optimises, emits an object and links by the target's own recipe with the runtime archive of
+//! that mode. Everything is cached by content, so that a second run builds nothing.
+//!
+//! The modes: [`Detect`] puts LLVM's `tsan` instrumentation in; the record and gate modes name
+//! instructions by their ordinal in the prepared function.
 
+mod build;
+mod detect;
+mod error;
+mod link;
+mod machine;
+
+pub use build::{BuildRequest, UnitPass, build_target};
+pub use detect::Detect;
+pub use error::InstrumentError;

@@ -1,0 +1,173 @@
+//! From a captured target to an instrumented program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use racewarden_capture::{Capture, Toolchain, Unit};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use crate::link::link;
+use crate::machine::machine_for;
+use crate::{Detect, InstrumentError};
+
+/// What a mode does to one unit.
+pub trait UnitPass: Sync {
+    /// The mode's name, part of every cache key (`detect`, `record`, `gate`).
+    fn name(&self) -> &'static str;
+
+    /// Everything the result for `unit` depends on besides the bitcode: the options, the chosen
+    /// instructions. Two runs with the same key must give the same module.
+    fn key(&self, unit_index: usize) -> String;
+
+    /// Changes the pristine module. Anything that names instructions by ordinal works here,
+    /// after `racewarden_bitcode::prepare` and before any optimisation.
+    fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError>;
+
+    /// The LLVM pipeline that runs after [`UnitPass::apply`].
+    fn pipeline(&self, unit: &Unit) -> String {
+        let _ = unit;
+        "default<O1>".to_owned()
+    }
+
+    /// Flags for the link, put before the runtime archive.
+    fn link_flags(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// One instrumented build.
+pub struct BuildRequest<'a> {
+    pub capture: &'a Capture,
+    /// Index into [`Capture::targets`].
+    pub target: usize,
+    pub pass: &'a dyn UnitPass,
+    /// The runtime archive of the mode.
+    pub runtime: &'a Path,
+    /// Where objects and programs are kept, named by content.
+    pub cache: &'a Path,
+}
+
+impl<'a> BuildRequest<'a> {
+    /// A request for the detect mode with its default options.
+    pub fn detect(
+        capture: &'a Capture,
+        pass: &'a Detect,
+        runtime: &'a Path,
+        cache: &'a Path,
+    ) -> Self {
+        BuildRequest { capture, target: 0, pass, runtime, cache }
+    }
+}
+
+/// Builds the target and returns the program's path. An up-to-date program is returned as it is.
+pub fn build_target(request: &BuildRequest) -> Result<PathBuf, InstrumentError> {
+    let capture = request.capture;
+    let target =
+        capture.targets.get(request.target).ok_or(InstrumentError::NoSuchTarget(request.target))?;
+    std::fs::create_dir_all(request.cache).map_err(InstrumentError::io(request.cache))?;
+    let units = target.units();
+    let objects: Vec<(usize, PathBuf)> = units
+        .par_iter()
+        .map(|&index| Ok((index, build_object(request, index)?)))
+        .collect::<Result<_, InstrumentError>>()?;
+    link(request, target, &objects)
+}
+
+fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, InstrumentError> {
+    let unit = &request.capture.units[index];
+    let pipeline = request.pass.pipeline(unit);
+    let mut hash = Sha256::new();
+    for part in [
+        env!("CARGO_PKG_VERSION"),
+        INSTRUMENT_REVISION,
+        &unit.hash,
+        request.pass.name(),
+        &request.pass.key(index),
+        &pipeline,
+    ] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    let object = request.cache.join(format!("{}.o", hex(&hash.finalize())));
+    if object.is_file() {
+        return Ok(object);
+    }
+    let context = Context::create();
+    let module = open(&context, &unit.bitcode)?;
+    request.pass.apply(&module, index)?;
+    let machine = machine_for(&module)?;
+    let failed = |pass: &str| {
+        let (path, pass) = (unit.source.clone(), pass.to_owned());
+        move |error: inkwell::support::LLVMString| InstrumentError::PassFailed {
+            path,
+            pass,
+            message: error.to_string(),
+        }
+    };
+    module.verify().map_err(failed(request.pass.name()))?;
+    module
+        .run_passes(&pipeline, &machine, PassBuilderOptions::create())
+        .map_err(failed(&pipeline))?;
+    emit(request.cache, &module, &unit.source, &object)?;
+    Ok(object)
+}
+
+/// Bitcode to object by clang itself: its code generator options (`.init_array`, unwind tables,
+/// TLS dialect) are not all reachable through the C API, and must match the user's own objects.
+fn emit(
+    cache: &Path,
+    module: &Module,
+    source: &Path,
+    object: &Path,
+) -> Result<(), InstrumentError> {
+    let toolchain = Toolchain::find()?;
+    let bitcode = partial_in(cache)?;
+    let failed = |message: String| InstrumentError::PassFailed {
+        path: source.to_owned(),
+        pass: "emitting the object".to_owned(),
+        message,
+    };
+    if !module.write_bitcode_to_path(bitcode.path()) {
+        return Err(failed(format!("cannot write {}", bitcode.path().display())));
+    }
+    // Written beside and renamed, so that two builds at once never see half a file.
+    let partial = partial_in(cache)?;
+    let output = Command::new(&toolchain.clang)
+        .args(["-c", "-O2", "-Xclang", "-disable-llvm-passes", "-fPIC", "-w", "-x", "ir"])
+        .arg(bitcode.path())
+        .arg("-o")
+        .arg(partial.path())
+        .output()
+        .map_err(InstrumentError::io(&toolchain.clang))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).trim_end().to_owned()));
+    }
+    partial.persist(object).map_err(|error| InstrumentError::io(object)(error.error))?;
+    Ok(())
+}
+
+/// Changed whenever the same inputs would give another object than before.
+const INSTRUMENT_REVISION: &str = "2";
+
+fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
+    let bad = |message: String| InstrumentError::BadBitcode { path: path.to_owned(), message };
+    let buffer = MemoryBuffer::create_from_file(path).map_err(|error| bad(error.to_string()))?;
+    // Reads bitcode and textual IR alike.
+    context.create_module_from_ir(buffer).map_err(|error| bad(error.to_string()))
+}
+
+pub(crate) fn partial_in(directory: &Path) -> Result<tempfile::NamedTempFile, InstrumentError> {
+    tempfile::Builder::new()
+        .prefix("partial-")
+        .tempfile_in(directory)
+        .map_err(InstrumentError::io(directory))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

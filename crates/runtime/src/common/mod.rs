@@ -1,0 +1,8 @@
+//! What every mode needs.
+
+pub mod allocator;
+pub mod futex;
+pub mod name;
+pub mod output;
+pub mod real;
+pub mod tls;

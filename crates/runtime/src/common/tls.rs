@@ -1,0 +1,82 @@
+//! A thread's own block, one `fs:` load away.
+//!
+//! The runtime is only ever linked into executables, so the local-exec model is always right. The
+//! block is defined in assembly because stable Rust has no `#[thread_local]`, and because the entry
+//! stubs write the caller's address into it before any Rust code runs.
+
+use std::arch::{asm, global_asm};
+
+// Layout: 0 the mode's thread state, 8 the caller's address as the last entry stub saw it,
+// 16 nesting depth inside the runtime, 24 free for the mode.
+global_asm!(
+    ".section .tbss.__racewarden_tls,\"awT\",@nobits",
+    ".globl __racewarden_tls",
+    ".hidden __racewarden_tls",
+    ".p2align 4",
+    ".type __racewarden_tls,@object",
+    ".size __racewarden_tls, 64",
+    "__racewarden_tls:",
+    ".zero 64",
+    ".text",
+);
+
+macro_rules! slot {
+    ($get:ident, $set:ident, $offset:literal) => {
+        #[inline(always)]
+        pub fn $get() -> usize {
+            let value: usize;
+            // SAFETY: reads this thread's own block.
+            unsafe {
+                asm!(
+                    concat!("mov {}, qword ptr fs:[__racewarden_tls@TPOFF + ", $offset, "]"),
+                    out(reg) value,
+                    options(nostack, preserves_flags, readonly)
+                );
+            }
+            value
+        }
+
+        #[inline(always)]
+        pub fn $set(value: usize) {
+            // SAFETY: writes this thread's own block.
+            unsafe {
+                asm!(
+                    concat!("mov qword ptr fs:[__racewarden_tls@TPOFF + ", $offset, "], {}"),
+                    in(reg) value,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    };
+}
+
+slot!(state, set_state, "0");
+slot!(caller, set_caller, "8");
+slot!(depth, set_depth, "16");
+slot!(extra, set_extra, "24");
+
+/// `interceptor! { fn name(a: A, …) -> R { … } }` defines the C symbol `name`. The symbol is a stub
+/// that leaves its return address where [`caller`] finds it and goes on to the body.
+#[macro_export]
+macro_rules! interceptor {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident : $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
+        const _: () = {
+            $(#[$meta])*
+            unsafe extern "C" fn body($($argument: $type),*) $(-> $result)? {
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            }
+
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                core::arch::naked_asm!(
+                    "mov r11, qword ptr [rsp]",
+                    "mov qword ptr fs:[__racewarden_tls@TPOFF + 8], r11",
+                    "jmp {body}",
+                    body = sym body,
+                )
+            }
+        };
+    )*};
+}

@@ -1,0 +1,220 @@
+//! TSan's entry points for plain memory accesses, calls and memory functions.
+//!
+//! Each is a stub that passes its return address on: that address is the access's site.
+
+use std::ffi::{c_int, c_void};
+
+use super::engine::{self, Kind};
+
+/// One entry point: address in, return address added, fixed size and kind.
+macro_rules! access {
+    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
+        const _: () = {
+            unsafe extern "C" fn body(address: usize, pc: usize) {
+                engine::access::<$size>(address, $kind, pc);
+            }
+
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
+                engine::access::<$size>(address, $kind, pc);
+            }
+        };
+    )*};
+}
+
+access! {
+    __tsan_read1, __tsan_read1_pc => 1, Kind::READ;
+    __tsan_read2, __tsan_read2_pc => 2, Kind::READ;
+    __tsan_read4, __tsan_read4_pc => 4, Kind::READ;
+    __tsan_read8, __tsan_read8_pc => 8, Kind::READ;
+    __tsan_write1, __tsan_write1_pc => 1, Kind::WRITE;
+    __tsan_write2, __tsan_write2_pc => 2, Kind::WRITE;
+    __tsan_write4, __tsan_write4_pc => 4, Kind::WRITE;
+    __tsan_write8, __tsan_write8_pc => 8, Kind::WRITE;
+    __tsan_volatile_read1, __tsan_volatile_read1_pc => 1, Kind::READ;
+    __tsan_volatile_read2, __tsan_volatile_read2_pc => 2, Kind::READ;
+    __tsan_volatile_read4, __tsan_volatile_read4_pc => 4, Kind::READ;
+    __tsan_volatile_read8, __tsan_volatile_read8_pc => 8, Kind::READ;
+    __tsan_volatile_write1, __tsan_volatile_write1_pc => 1, Kind::WRITE;
+    __tsan_volatile_write2, __tsan_volatile_write2_pc => 2, Kind::WRITE;
+    __tsan_volatile_write4, __tsan_volatile_write4_pc => 4, Kind::WRITE;
+    __tsan_volatile_write8, __tsan_volatile_write8_pc => 8, Kind::WRITE;
+    __tsan_read_write1, __tsan_read_write1_pc => 1, Kind::WRITE;
+    __tsan_read_write2, __tsan_read_write2_pc => 2, Kind::WRITE;
+    __tsan_read_write4, __tsan_read_write4_pc => 4, Kind::WRITE;
+    __tsan_read_write8, __tsan_read_write8_pc => 8, Kind::WRITE;
+}
+
+/// Accesses that may straddle two 8-byte granules.
+macro_rules! spanning {
+    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
+        const _: () = {
+            unsafe extern "C" fn body(address: usize, pc: usize) {
+                engine::access_range(address, $size, $kind, pc);
+            }
+
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
+                engine::access_range(address, $size, $kind, pc);
+            }
+        };
+    )*};
+}
+
+spanning! {
+    __tsan_read16, __tsan_read16_pc => 16, Kind::READ;
+    __tsan_write16, __tsan_write16_pc => 16, Kind::WRITE;
+    __tsan_volatile_read16, __tsan_volatile_read16_pc => 16, Kind::READ;
+    __tsan_volatile_write16, __tsan_volatile_write16_pc => 16, Kind::WRITE;
+    __tsan_read_write16, __tsan_read_write16_pc => 16, Kind::WRITE;
+    __tsan_unaligned_read2, __tsan_unaligned_read2_pc => 2, Kind::READ;
+    __tsan_unaligned_read4, __tsan_unaligned_read4_pc => 4, Kind::READ;
+    __tsan_unaligned_read8, __tsan_unaligned_read8_pc => 8, Kind::READ;
+    __tsan_unaligned_read16, __tsan_unaligned_read16_pc => 16, Kind::READ;
+    __tsan_unaligned_write2, __tsan_unaligned_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_write4, __tsan_unaligned_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_write8, __tsan_unaligned_write8_pc => 8, Kind::WRITE;
+    __tsan_unaligned_write16, __tsan_unaligned_write16_pc => 16, Kind::WRITE;
+    __tsan_unaligned_volatile_read2, __tsan_unaligned_volatile_read2_pc => 2, Kind::READ;
+    __tsan_unaligned_volatile_read4, __tsan_unaligned_volatile_read4_pc => 4, Kind::READ;
+    __tsan_unaligned_volatile_read8, __tsan_unaligned_volatile_read8_pc => 8, Kind::READ;
+    __tsan_unaligned_volatile_read16, __tsan_unaligned_volatile_read16_pc => 16, Kind::READ;
+    __tsan_unaligned_volatile_write2, __tsan_unaligned_volatile_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_volatile_write4, __tsan_unaligned_volatile_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_volatile_write8, __tsan_unaligned_volatile_write8_pc => 8, Kind::WRITE;
+    __tsan_unaligned_volatile_write16, __tsan_unaligned_volatile_write16_pc => 16, Kind::WRITE;
+    __tsan_unaligned_read_write2, __tsan_unaligned_read_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_read_write4, __tsan_unaligned_read_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_read_write8, __tsan_unaligned_read_write8_pc => 8, Kind::WRITE;
+    __tsan_unaligned_read_write16, __tsan_unaligned_read_write16_pc => 16, Kind::WRITE;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_read_range_pc(address: usize, size: usize, pc: usize) {
+    engine::access_range(address, size, Kind::READ, pc);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_write_range_pc(address: usize, size: usize, pc: usize) {
+    engine::access_range(address, size, Kind::WRITE, pc);
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_read_range() {
+    core::arch::naked_asm!(
+        "mov rdx, qword ptr [rsp]", "jmp {body}", body = sym __tsan_read_range_pc
+    )
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_write_range() {
+    core::arch::naked_asm!(
+        "mov rdx, qword ptr [rsp]", "jmp {body}", body = sym __tsan_write_range_pc
+    )
+}
+
+unsafe extern "C" fn vptr_update(slot: *const usize, value: usize, pc: usize) {
+    // A constructor or destructor that stores the pointer already there changes nothing anyone
+    // could see; anything else is a write that a virtual call elsewhere would notice.
+    // SAFETY: the instrumented store to `slot` comes right after this call.
+    let kind = if unsafe { slot.read() } == value { Kind::READ } else { Kind::WRITE };
+    engine::access::<8>(slot as usize, kind, pc);
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_vptr_update() {
+    core::arch::naked_asm!("mov rdx, qword ptr [rsp]", "jmp {body}", body = sym vptr_update)
+}
+
+unsafe extern "C" fn vptr_read(slot: usize, pc: usize) {
+    engine::access::<8>(slot, Kind::READ, pc);
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_vptr_read() {
+    core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym vptr_read)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
+    engine::function_entry(call_site);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_func_exit() {
+    engine::function_exit();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_init() {
+    engine::initialize();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_ignore_thread_begin() {
+    engine::ignore_all(true);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_ignore_thread_end() {
+    engine::ignore_all(false);
+}
+
+unsafe extern "C" fn tsan_memcpy(
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+    pc: usize,
+) -> *mut c_void {
+    engine::access_range(from as usize, size, Kind::READ, pc);
+    engine::access_range(to as usize, size, Kind::WRITE, pc);
+    // SAFETY: the program's own call, unchanged; overlapping is allowed here.
+    unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
+    to
+}
+
+unsafe extern "C" fn tsan_memset(
+    to: *mut c_void,
+    value: c_int,
+    size: usize,
+    pc: usize,
+) -> *mut c_void {
+    engine::access_range(to as usize, size, Kind::WRITE, pc);
+    // SAFETY: the program's own call, unchanged.
+    unsafe { std::ptr::write_bytes(to.cast::<u8>(), value as u8, size) };
+    to
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_memcpy() {
+    core::arch::naked_asm!("mov rcx, qword ptr [rsp]", "jmp {body}", body = sym tsan_memcpy)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_memmove() {
+    core::arch::naked_asm!("mov rcx, qword ptr [rsp]", "jmp {body}", body = sym tsan_memcpy)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_memset() {
+    core::arch::naked_asm!("mov rcx, qword ptr [rsp]", "jmp {body}", body = sym tsan_memset)
+}

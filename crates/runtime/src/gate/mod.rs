@@ -1,0 +1,1 @@
+//! The gate mode: enforces orders at chosen instructions.

@@ -1,0 +1,1 @@
+//! The record mode: writes a trace of the run.
