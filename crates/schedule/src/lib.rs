@@ -44,13 +44,25 @@ pub struct Schedule {
     pub steps: Vec<Step>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
-    #[error("a schedule starts with `{VERSION}:`")]
     Version,
-    #[error("step {index}: `{text}` is not `thread@function+instruction#occurrence`")]
     Step { index: usize, text: String },
 }
+
+// Written out, because the runtime links this crate and shall drag nothing else along.
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::Version => write!(f, "a schedule starts with `{VERSION}:`"),
+            ParseError::Step { index, text } => {
+                write!(f, "step {index}: `{text}` is not `thread@function+instruction#occurrence`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,14 +9,7 @@
 //! stands there.
 
 use super::events::Event;
-
-/// One step by gate number; an empty thread is any thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StepGate {
-    pub thread: String,
-    pub gate: u32,
-    pub occurrence: u64,
-}
+use super::orders::StepGate;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepAnswer {

@@ -21,8 +21,8 @@ mod judge;
 mod orchestrator;
 mod orders;
 
-pub use enforcement::{Enforcement, Progress, StepAnswer, StepGate};
-pub use events::{Event, ViolationKind};
+pub use enforcement::{Enforcement, Progress, StepAnswer};
+pub use events::{Event, ViolationKind, Visit};
 pub use judge::{Assessment, Judgement, NotEnforced, Tally, judge};
 pub use orchestrator::{Answer, Arrival, Orchestrator, Wake};
-pub use orders::{Linger, Order, Orders, OrdersError, TargetOrder};
+pub use orders::{Linger, Order, Orders, OrdersError, StepGate, TargetOrder};

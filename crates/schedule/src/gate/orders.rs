@@ -88,7 +88,7 @@ pub struct TargetOrder {
 
 /// A step of a schedule, by gate number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OrderedStep {
+pub struct StepGate {
     /// Creation path, empty for any thread.
     pub thread: String,
     pub gate: u32,
@@ -105,7 +105,7 @@ pub struct Orders {
     pub seed: u64,
     pub linger: Linger,
     pub targets: Vec<TargetOrder>,
-    pub steps: Vec<OrderedStep>,
+    pub steps: Vec<StepGate>,
 }
 
 impl Default for Orders {
@@ -121,13 +121,22 @@ impl Default for Orders {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrdersError {
-    #[error("orders start with `{HEADER}`")]
     Header,
-    #[error("line {line}: `{text}` is not an order")]
     Line { line: usize, text: String },
 }
+
+impl fmt::Display for OrdersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OrdersError::Header => write!(f, "orders start with `{HEADER}`"),
+            OrdersError::Line { line, text } => write!(f, "line {line}: `{text}` is not an order"),
+        }
+    }
+}
+
+impl std::error::Error for OrdersError {}
 
 impl fmt::Display for Orders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,7 +211,7 @@ impl Orders {
                     avoid: *word == "avoid",
                 });
             }
-            ["step", thread, gate, occurrence] => self.steps.push(OrderedStep {
+            ["step", thread, gate, occurrence] => self.steps.push(StepGate {
                 thread: if *thread == "*" { String::new() } else { (*thread).to_owned() },
                 gate: gate.parse().ok()?,
                 occurrence: occurrence.parse().ok()?,
@@ -246,8 +255,8 @@ mod tests {
             linger: Linger::Follower { us: 50 },
             targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
             steps: vec![
-                OrderedStep { thread: "main.1".into(), gate: 2, occurrence: 3 },
-                OrderedStep { thread: String::new(), gate: 40, occurrence: 1 },
+                StepGate { thread: "main.1".into(), gate: 2, occurrence: 3 },
+                StepGate { thread: String::new(), gate: 40, occurrence: 1 },
             ],
         };
         assert_eq!(orders.to_string().parse::<Orders>(), Ok(orders.clone()));
