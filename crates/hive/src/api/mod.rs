@@ -42,12 +42,17 @@ pub struct State {
 impl State {
     /// `per_second` and `burst` limit each token.
     pub async fn new(store: Store, per_second: f64, burst: f64) -> Result<State, StoreError> {
+        // Reports that were stored just before a crash may not have been judged.
+        let docket = Docket::default();
+        for (build, candidate) in store.reported_candidates().await? {
+            docket.add(&build, candidate);
+        }
         Ok(State {
             keys: Keys::load(&store).await?,
             writer: Writer::start(store.clone()),
             tokens: TokenCache::default(),
             limits: RateLimiter::new(per_second, burst),
-            docket: Docket::default(),
+            docket,
             fleets: Mutex::new(HashMap::new()),
             store,
         })

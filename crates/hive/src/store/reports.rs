@@ -1,7 +1,7 @@
 //! Pods' reports and what the pods execute.
 
 use racewarden_proto::{NotEnforced, Order, ViolationKind};
-use sqlx::{Any, QueryBuilder};
+use sqlx::AssertSqlSafe;
 
 use super::{Store, StoreError, now};
 use crate::judge::{Finding, Testimony};
@@ -52,6 +52,25 @@ fn finding(result: &str, detail: &str, context: String) -> Option<Finding> {
     })
 }
 
+/// The statement that inserts `rows` reports: numbered parameters and nothing else varies, so
+/// that both stores take it.
+fn insert_statement(rows: usize) -> String {
+    const COLUMNS: usize = 11;
+    let mut sql = String::from(
+        "INSERT INTO hive_reports (nonce, build, candidate, pod, ord, result, detail, context, \
+         violation, wait_ms, received) VALUES ",
+    );
+    for row in 0..rows {
+        let numbers: Vec<String> =
+            (1..=COLUMNS).map(|column| format!("${}", row * COLUMNS + column)).collect();
+        sql.push_str(if row == 0 { "(" } else { ", (" });
+        sql.push_str(&numbers.join(", "));
+        sql.push(')');
+    }
+    sql.push_str(" ON CONFLICT DO NOTHING RETURNING nonce");
+    sql
+}
+
 fn name<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
@@ -67,27 +86,23 @@ impl Store {
         let mut transaction = self.pool.begin().await?;
         // SQLite takes at most 32,766 parameters in one statement, and each row has 11.
         for rows in rows.chunks(500) {
-            let mut query: QueryBuilder<Any> = QueryBuilder::new(
-                "INSERT INTO hive_reports (nonce, build, candidate, pod, ord, result, detail, \
-                 context, violation, wait_ms, received) ",
-            );
-            query.push_values(rows, |mut values, row| {
+            let mut query = sqlx::query_as(AssertSqlSafe(insert_statement(rows.len())));
+            for row in rows {
                 let (result, detail, context) = columns(&row.finding);
-                values
-                    .push_bind(row.nonce.clone())
-                    .push_bind(row.build.clone())
-                    .push_bind(i64::from(row.candidate))
-                    .push_bind(row.pod.clone())
-                    .push_bind(row.order.as_str())
-                    .push_bind(result)
-                    .push_bind(detail)
-                    .push_bind(context.to_owned())
-                    .push_bind(row.violation.clone())
-                    .push_bind(i64::from(row.wait_ms))
-                    .push_bind(now());
-            });
-            query.push(" ON CONFLICT DO NOTHING RETURNING nonce");
-            let new: Vec<(String,)> = query.build_query_as().fetch_all(&mut *transaction).await?;
+                query = query
+                    .bind(&row.nonce)
+                    .bind(&row.build)
+                    .bind(i64::from(row.candidate))
+                    .bind(&row.pod)
+                    .bind(row.order.as_str())
+                    .bind(result)
+                    .bind(detail)
+                    .bind(context)
+                    .bind(&row.violation)
+                    .bind(i64::from(row.wait_ms))
+                    .bind(now());
+            }
+            let new: Vec<(String,)> = query.fetch_all(&mut *transaction).await?;
             fresh.extend(new.into_iter().map(|(nonce,)| nonce));
         }
         transaction.commit().await?;
@@ -122,6 +137,18 @@ impl Store {
                 })
             })
             .collect()
+    }
+
+    /// Every candidate that something was reported of.
+    pub async fn reported_candidates(&self) -> Result<Vec<(String, u32)>, StoreError> {
+        let rows: Vec<(String, i64)> =
+            sqlx::query_as("SELECT DISTINCT build, candidate FROM hive_reports")
+                .fetch_all(&self.pool)
+                .await?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(build, candidate)| Some((build, u32::try_from(candidate).ok()?)))
+            .collect())
     }
 
     /// Attempts per candidate and order.
