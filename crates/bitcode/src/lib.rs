@@ -1,1 +1,25 @@
+//! LLVM 22 bitcode to the program model.
+//!
+//! [`lower_file`] opens a `.bc` or `.ll` file, prepares it ([`prepare`]: `mem2reg,sroa` and nothing
+//! else, since a pass that removes a load or store could remove one half of a race) and lowers it
+//! to [`racewarden_ir::Module`]. The `instrument` crate prepares its modules with the same
+//! function, so `(function, ordinal)` names one instruction in the model, in an instrumented build
+//! and in a trace.
+//!
+//! The debug information of the front end gives every access its path in source terms
+//! (`conn->peer.addr[i]`, see `lower/paths.rs`). A construct that the model does not know becomes
+//! a note of the module, never a panic.
+//!
+//! What it may miss: LLVM's reader is trusted with files that carry a valid bitcode structure
+//! (`guard.rs` says how far damaged files are caught before LLVM sees them).
 
+mod error;
+mod lower;
+mod open;
+mod prepare;
+mod raw;
+
+pub use error::Error;
+pub use lower::lower;
+pub use open::{lower_file, lower_units, open};
+pub use prepare::prepare;

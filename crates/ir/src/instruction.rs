@@ -20,7 +20,7 @@ pub enum Value {
         words: Box<[u64]>,
         ty: TypeId,
     },
-    /// The IEEE bits.
+    /// The IEEE bits; formats wider than 64 bits hold the nearest double.
     Float {
         bits: u64,
         ty: TypeId,
@@ -137,9 +137,11 @@ pub enum Callee {
     Direct(FunctionId),
     /// Through a function pointer.
     Indirect(Value),
-    /// Through a virtual table: the table's address value, and the slot's byte offset in it.
+    /// Through a virtual table: the function pointer as loaded, the table's address it was loaded
+    /// from, and the slot's byte offset from that address.
     Virtual {
         function: Value,
+        table: Value,
         slot: u64,
     },
     /// Inline assembly; the text is kept for the note.
@@ -190,7 +192,8 @@ pub enum Op {
     Fence {
         order: AtomicOrder,
     },
-    /// `memcpy` and `memmove`, intrinsic or library.
+    /// The `memcpy` and `memmove` intrinsics, which have no result; a library call that the front
+    /// end left alone stays a [`Op::Call`].
     MemCopy {
         to: Value,
         from: Value,

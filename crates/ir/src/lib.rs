@@ -12,6 +12,7 @@ mod instruction;
 mod link;
 mod module;
 mod source;
+mod text;
 mod types;
 
 pub use entities::{
@@ -22,7 +23,8 @@ pub use instruction::{
 };
 pub use link::{LinkNote, link};
 pub use module::{
-    Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
+    Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
 };
 pub use source::{FieldPath, SourceLoc};
+pub use text::print;
 pub use types::{Type, TypeTable};

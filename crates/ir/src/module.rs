@@ -114,6 +114,15 @@ impl Function {
     }
 }
 
+/// A second symbol for a definition (`__attribute__((alias))`, C++ constructor variants).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alias {
+    pub name: NameId,
+    pub linkage: Linkage,
+    /// [`Value::Function`], [`Value::Global`] or an offset into one.
+    pub target: Value,
+}
+
 /// What kept the model from being complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoteKind {
@@ -135,10 +144,12 @@ pub struct Note {
 #[derive(Debug, Clone, Default)]
 pub struct Module {
     pub name: String,
-    pub names: indexmap::IndexSet<Box<str>>,
+    pub names: indexmap::IndexSet<Box<str>, rustc_hash::FxBuildHasher>,
     pub types: TypeTable,
     pub globals: Vec<Global>,
     pub functions: Vec<Function>,
+    /// Other names of definitions of this module; uses inside it are already resolved.
+    pub aliases: Vec<Alias>,
     /// `llvm.global_ctors`, in order of priority.
     pub constructors: Vec<FunctionId>,
     pub destructors: Vec<FunctionId>,

@@ -37,7 +37,7 @@ pub enum Type {
 /// The types of one module, each once.
 #[derive(Debug, Clone, Default)]
 pub struct TypeTable {
-    types: indexmap::IndexSet<Type>,
+    types: indexmap::IndexSet<Type, rustc_hash::FxBuildHasher>,
 }
 
 impl TypeTable {

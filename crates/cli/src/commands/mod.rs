@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 mod capture;
 mod run;
+mod model;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -13,11 +14,14 @@ pub enum Command {
     Capture(capture::Args),
     /// Run an instrumented build and report the races seen
     Run(run::Args),
+    /// Print the program model that the engines work on
+    Model(model::Args),
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Capture(args) => capture::run(args),
         Command::Run(args) => run::run(args),
+        Command::Model(args) => model::run(args),
     }
 }

@@ -1,0 +1,90 @@
+//! Accesses are spelled as the programmer wrote them.
+
+mod common;
+
+use common::{Source, paths};
+
+const TYPES: &str = "
+struct inner { int x; int arr[4]; unsigned b:3; unsigned c:5; signed d:4; };
+struct conn { int fd; struct inner peer; struct conn *next; int grid[3][4]; };
+union value { int i; char bytes[8]; double d; };
+extern struct conn *head;
+static int table[10];
+struct conn *find(void);
+void use(void *);
+";
+
+/// The paths of the accesses of `void f(…) { body }`.
+fn of(params: &str, body: &str) -> Vec<String> {
+    let text = format!("{TYPES}\nvoid f({params}) {{ {body} }}\n");
+    paths(&Source::new("a.c", &text).lower(&["-w"]), "f")
+}
+
+#[test]
+fn members_through_pointers() {
+    assert_eq!(of("struct conn *c", "c->peer.x = 1;"), ["c->peer.x"]);
+    assert_eq!(of("struct conn *c", "c->next->fd = 1;"), ["c->next", "c->next->fd"]);
+    assert_eq!(of("", "find()->fd = 1;"), ["find()->fd"]);
+}
+
+#[test]
+fn pointers_held_in_variables_go_by_the_variable() {
+    assert_eq!(of("", "struct conn *p = head; p->fd = 1;"), ["head", "p->fd"]);
+    let body = "for (struct conn *q = c; q; q = q->next) q->fd = 1;";
+    assert_eq!(of("struct conn *c", body), ["q->fd", "q->next"]);
+}
+
+#[test]
+fn array_elements() {
+    assert_eq!(of("int i", "table[i] = 1;"), ["table[i]"]);
+    assert_eq!(of("int i", "table[i + 1] = 1;"), ["table[i + 1]"]);
+    assert_eq!(of("", "table[3] = 1;"), ["table[3]"]);
+    assert_eq!(of("struct conn *c, int i", "c->peer.arr[i] = 1;"), ["c->peer.arr[i]"]);
+    assert_eq!(of("struct conn *c, int i, int j", "c->grid[i][j] = 1;"), ["c->grid[i][j]"]);
+    assert_eq!(of("struct conn *c", "c->grid[2][1] = 1;"), ["c->grid[2][1]"]);
+    assert_eq!(of("struct conn *c, int i", "c[i].fd = 1;"), ["c[i].fd"]);
+    assert_eq!(of("struct conn *c", "c[2].fd = 1;"), ["c[2].fd"]);
+    assert_eq!(of("int *p, int i", "p[i] = 1;"), ["p[i]"]);
+    assert_eq!(of("int *p", "*p = 1;"), ["*p"]);
+    assert_eq!(of("int **p", "**p = 1;"), ["*p", "**p"]);
+}
+
+#[test]
+fn bit_fields_are_told_apart() {
+    assert_eq!(of("struct conn *c", "c->peer.b = 1;"), ["c->peer.b", "c->peer.b"]);
+    assert_eq!(of("struct conn *c", "c->peer.c = 1;"), ["c->peer.c", "c->peer.c"]);
+    assert_eq!(of("struct conn *c, int *r", "*r = c->peer.c;"), ["c->peer.c", "*r"]);
+    assert_eq!(of("struct conn *c, int *r", "*r = c->peer.d;"), ["c->peer.d", "*r"]);
+}
+
+#[test]
+fn union_members_by_size() {
+    assert_eq!(of("union value *v", "v->d = 1;"), ["v->d"]);
+    assert_eq!(of("union value *v", "v->i = 1;"), ["v->i"]);
+    assert_eq!(of("union value *v, int k", "v->bytes[k] = 1;"), ["v->bytes[k]"]);
+}
+
+#[test]
+fn locals_and_copies() {
+    let body = "struct inner local; local.x = 1; use(&local);";
+    assert_eq!(of("", body), ["local.x"]);
+    assert_eq!(of("struct conn *c", "*c = *head;"), ["head", "*c"]);
+    assert_eq!(of("struct conn *c", "c->peer = head->peer;"), ["head", "c->peer"]);
+}
+
+#[test]
+fn references_members_and_bases_in_cpp() {
+    let text = "
+struct Base { int total; };
+namespace app { struct Counter : Base { int hits; static int live; void bump(); }; }
+int app::Counter::live;
+void app::Counter::bump() { hits++; total = 1; live = 2; }
+void f(app::Counter &counter, int &plain) { counter.hits = 1; counter.total = 2; plain = 3; }
+";
+    let module = Source::new("a.cpp", text).lower(&[]);
+    assert_eq!(
+        paths(&module, "_ZN3app7Counter4bumpEv"),
+        ["this->hits", "this->hits", "this->total", "app::Counter::live"]
+    );
+    assert_eq!(paths(&module, "_Z1fRN3app7CounterERi"), ["counter.hits", "counter.total", "plain"]);
+}
