@@ -42,10 +42,7 @@ pub struct Choice {
 
 pub fn assign(candidates: &[CandidateState], pod: &PodState, base_wait_ms: u32) -> Option<Choice> {
     let open = || candidates.iter().filter(|candidate| !candidate.settled);
-    let meets = |candidate: &CandidateState| {
-        pod.executed_gates.contains(&candidate.target.first)
-            && pod.executed_gates.contains(&candidate.target.second)
-    };
+    let meets = |candidate: &CandidateState| candidate.target.is_met_by(&pod.executed_gates);
     // Before a pod has told anything, and when nothing it can meet is left, it explores.
     let any_met = open().any(meets);
     let (candidate, order) = open()
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
 
     fn candidate(index: u32, attempts: [u32; 2]) -> CandidateState {
-        let target = GateTarget { first: 2 * index, second: 2 * index + 1 };
+        let target = GateTarget { first: vec![2 * index], second: vec![2 * index + 1] };
         CandidateState { index, target, attempts, settled: false }
     }
 

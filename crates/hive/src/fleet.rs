@@ -32,7 +32,7 @@ impl Fleet {
         for row in store.candidates(build).await? {
             let settled = is_settled(row.verdict);
             if let Some(order) = harmful_order(&row.judgement) {
-                avoid.push(AvoidedOrder { target: row.target, order });
+                avoid.push(AvoidedOrder { target: row.target.clone(), order });
             }
             candidates.push(CandidateState {
                 index: row.index,

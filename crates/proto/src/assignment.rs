@@ -33,11 +33,25 @@ impl Order {
     }
 }
 
-/// The two gates of a candidate, as numbers in the artefact's gate table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The gates of a candidate's two sites, as numbers in the artefact's gate table. One place in
+/// the source may have several gates: templates, inline functions in several units.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GateTarget {
-    pub first: u32,
-    pub second: u32,
+    pub first: Vec<u32>,
+    pub second: Vec<u32>,
+}
+
+impl GateTarget {
+    pub fn gates(&self) -> impl Iterator<Item = u32> + '_ {
+        self.first.iter().chain(&self.second).copied()
+    }
+
+    /// Whether a program that passes `executed` can meet the candidate.
+    pub fn is_met_by(&self, executed: &std::collections::BTreeSet<u32>) -> bool {
+        let any = |side: &[u32]| side.iter().any(|gate| executed.contains(gate));
+        any(&self.first) && any(&self.second)
+    }
 }
 
 /// A pod asks for work.
@@ -66,7 +80,7 @@ pub struct Assignment {
 }
 
 /// An order that is known to do harm and is to be kept from happening until the fix is out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AvoidedOrder {
     pub target: GateTarget,
     pub order: Order,

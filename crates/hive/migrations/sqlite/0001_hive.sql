@@ -40,8 +40,8 @@ CREATE TABLE hive_artefact_chunks (
 CREATE TABLE hive_candidates (
     build       TEXT NOT NULL REFERENCES hive_builds (id),
     idx         BIGINT NOT NULL,
-    first_gate  BIGINT NOT NULL,
-    second_gate BIGINT NOT NULL,
+    -- The gates of both sites as JSON.
+    target      TEXT NOT NULL,
     race        TEXT NOT NULL,
     verdict     TEXT NOT NULL DEFAULT 'potential',
     judgement   TEXT NOT NULL DEFAULT '',

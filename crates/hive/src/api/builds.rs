@@ -47,9 +47,10 @@ fn check_upload(upload: &BuildUpload) -> Result<(), ApiError> {
     if upload.size > ARTEFACT_LIMIT as u64 || upload.candidates.len() > MAX_CANDIDATES {
         return Err(ApiError::bad_request("the artefact or the list of candidates is too large"));
     }
-    let beyond = upload.candidates.iter().find(|candidate| {
-        candidate.target.first >= upload.gates || candidate.target.second >= upload.gates
-    });
+    let beyond = upload
+        .candidates
+        .iter()
+        .find(|candidate| candidate.target.gates().any(|gate| gate >= upload.gates));
     match beyond {
         Some(candidate) => Err(ApiError::bad_request(format!(
             "candidate {} names a gate that the artefact does not have",

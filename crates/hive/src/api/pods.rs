@@ -72,7 +72,7 @@ pub async fn assign(
     let assignment = Some(Assignment {
         ticket: state.keys.seal(&ticket),
         candidate: choice.candidate,
-        target: fleet.candidates[choice.candidate as usize].target,
+        target: fleet.candidates[choice.candidate as usize].target.clone(),
         order: choice.order,
         wait_ms: choice.wait_ms,
     });

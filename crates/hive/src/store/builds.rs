@@ -76,13 +76,11 @@ impl Store {
         }
         for (index, candidate) in upload.candidates.iter().enumerate() {
             sqlx::query(
-                "INSERT INTO hive_candidates (build, idx, first_gate, second_gate, race) \
-                 VALUES ($1, $2, $3, $4, $5)",
+                "INSERT INTO hive_candidates (build, idx, target, race) VALUES ($1, $2, $3, $4)",
             )
             .bind(id)
             .bind(i64::try_from(index).unwrap_or(i64::MAX))
-            .bind(i64::from(candidate.target.first))
-            .bind(i64::from(candidate.target.second))
+            .bind(serde_json::to_string(&candidate.target).unwrap_or_default())
             .bind(serde_json::to_string(&candidate.race).unwrap_or_default())
             .execute(&mut *transaction)
             .await?;
@@ -154,19 +152,19 @@ impl Store {
     }
 
     pub async fn candidates(&self, build: &str) -> Result<Vec<CandidateRow>, StoreError> {
-        let rows: Vec<(i64, i64, i64, String, String, String)> = sqlx::query_as(
-            "SELECT idx, first_gate, second_gate, race, verdict, judgement \
+        let rows: Vec<(i64, String, String, String, String)> = sqlx::query_as(
+            "SELECT idx, target, race, verdict, judgement \
              FROM hive_candidates WHERE build = $1 ORDER BY idx",
         )
         .bind(build)
         .fetch_all(&self.pool)
         .await?;
         rows.into_iter()
-            .map(|(index, first, second, race, verdict, judgement)| {
-                let number = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
+            .map(|(index, target, race, verdict, judgement)| {
                 Ok(CandidateRow {
-                    index: number(index),
-                    target: GateTarget { first: number(first), second: number(second) },
+                    index: u32::try_from(index).unwrap_or(u32::MAX),
+                    target: serde_json::from_str(&target)
+                        .map_err(|_| StoreError::Corrupt { what: "a target", text: target })?,
                     race: serde_json::from_str(&race)
                         .map_err(|_| StoreError::Corrupt { what: "a candidate", text: race })?,
                     verdict: verdict

@@ -149,5 +149,5 @@ fn candidate(index: u32) -> Candidate {
         Verdict::Potential,
     );
     race.id = format!("R{index}");
-    Candidate { target: GateTarget { first: 2 * index, second: 2 * index + 1 }, race }
+    Candidate { target: GateTarget { first: vec![2 * index], second: vec![2 * index + 1] }, race }
 }
