@@ -1,1 +1,10 @@
-fn main() {}
+//! Benchmarks: one per subcommand, never part of the tests.
+
+mod predict;
+
+fn main() -> anyhow::Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("predict") => predict::run(),
+        _ => anyhow::bail!("usage: racewarden-bench predict"),
+    }
+}

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 mod capture;
+mod predict;
 mod run;
 mod model;
 
@@ -12,6 +13,8 @@ mod model;
 pub enum Command {
     /// Capture a build, sources or bitcode for the engines
     Capture(capture::Args),
+    /// Predict the races that a recorded run implies
+    Predict(predict::Args),
     /// Run an instrumented build and report the races seen
     Run(run::Args),
     /// Print the program model that the engines work on
@@ -21,6 +24,7 @@ pub enum Command {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Capture(args) => capture::run(args),
+        Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
         Command::Model(args) => model::run(args),
     }

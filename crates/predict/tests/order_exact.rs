@@ -1,0 +1,187 @@
+//! The ladder against an exhaustive search over all correct reorderings of small random traces:
+//! exactly the races that exist are predicted.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use racewarden_predict::order::{self, Limits, Step};
+use racewarden_trace::text::{self, RepairKind};
+use racewarden_trace::{Kind, OrderTrace};
+
+/// A small generator, so that a failure names its seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// A well-formed trace: every thread a random walk, locks respected.
+fn random_trace(seed: u64, threads: u64, length: usize) -> String {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut lines = Vec::new();
+    let mut held: Vec<Vec<u64>> = vec![Vec::new(); threads as usize];
+    let forked = random.below(2) == 1;
+    let mut started = vec![!forked; threads as usize];
+    started[0] = true;
+    while lines.len() < length {
+        let thread = random.below(threads) as usize;
+        if !started[thread] {
+            lines.push(format!("T0|fork(T{thread})|{}", lines.len()));
+            started[thread] = true;
+            continue;
+        }
+        let (location, variable, lock) = (lines.len(), random.below(3), random.below(3));
+        let free = held.iter().all(|locks| !locks.contains(&lock));
+        // Most accesses stand inside sections, where the order of sections matters.
+        let outside = held[thread].is_empty() && random.below(4) > 0;
+        let operation = match random.below(10) {
+            0..=2 if !outside => format!("r(V{variable})"),
+            3..=4 if !outside => format!("w(V{variable})"),
+            0..=7 if free => {
+                held[thread].push(lock);
+                format!("acq(L{lock})")
+            }
+            8 | 9 if !held[thread].is_empty() => {
+                let last = held[thread].len() as u64;
+                let lock = held[thread].remove(random.below(last) as usize);
+                format!("rel(L{lock})")
+            }
+            _ => continue,
+        };
+        lines.push(format!("T{thread}|{operation}|{location}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Every pair of conflicting accesses that some correct reordering enables together.
+fn all_races(trace: &OrderTrace) -> BTreeSet<(usize, usize)> {
+    let threads = trace.threads.len();
+    let mut sequence: Vec<Vec<usize>> = vec![Vec::new(); threads];
+    let mut fork_of: Vec<Option<usize>> = vec![None; threads];
+    let mut writer: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+    for (number, event) in trace.events.iter().enumerate() {
+        sequence[event.thread.index()].push(number);
+        match event.kind {
+            Kind::Read => {
+                writer.insert(number, last.get(&event.object).copied());
+            }
+            Kind::Write => {
+                last.insert(event.object, number);
+            }
+            Kind::Fork => fork_of[event.object as usize] = Some(number),
+            _ => {}
+        }
+    }
+    type State = (Vec<usize>, BTreeMap<u32, usize>, BTreeMap<u32, usize>);
+    let mut races = BTreeSet::new();
+    let mut seen: HashSet<State> = HashSet::new();
+    let mut work: Vec<State> = vec![(vec![0; threads], BTreeMap::new(), BTreeMap::new())];
+    while let Some(state) = work.pop() {
+        if !seen.insert(state.clone()) {
+            continue;
+        }
+        let (next, memory, holders) = &state;
+        let enabled: Vec<usize> = (0..threads)
+            .filter_map(|thread| sequence[thread].get(next[thread]).copied())
+            .filter(|&number| {
+                let thread = trace.events[number].thread.index();
+                fork_of[thread].is_none_or(|fork| {
+                    let parent = trace.events[fork].thread.index();
+                    sequence[parent].iter().position(|e| *e == fork).unwrap() < next[parent]
+                })
+            })
+            .collect();
+        for &a in &enabled {
+            for &b in &enabled {
+                let (x, y) = (&trace.events[a], &trace.events[b]);
+                let conflict =
+                    x.object == y.object && (x.kind == Kind::Write || y.kind == Kind::Write);
+                if a < b && x.kind.is_access() && y.kind.is_access() && conflict {
+                    races.insert((a, b));
+                }
+            }
+        }
+        for number in enabled {
+            let event = &trace.events[number];
+            let (mut next, mut memory, mut holders) =
+                (next.clone(), memory.clone(), holders.clone());
+            let thread = event.thread.index();
+            match event.kind {
+                Kind::Read if memory.get(&event.object).copied() != writer[&number] => continue,
+                Kind::Write => {
+                    memory.insert(event.object, number);
+                }
+                Kind::Acquire if holders.insert(event.object, thread).is_some() => continue,
+                Kind::Release => {
+                    holders.remove(&event.object);
+                }
+                _ => {}
+            }
+            next[thread] += 1;
+            work.push((next, memory, holders));
+        }
+    }
+    races
+}
+
+/// How many races of each step were found, by step.
+type Found = BTreeMap<Step, usize>;
+
+fn compare_all(seeds: std::ops::Range<u64>, threads: u64, length: usize, limits: &Limits) -> Found {
+    let mut found = Found::new();
+    for seed in seeds {
+        for step in compare(seed, threads, length, limits) {
+            *found.entry(step).or_default() += 1;
+        }
+    }
+    found
+}
+
+fn compare(seed: u64, threads: u64, length: usize, limits: &Limits) -> Vec<Step> {
+    let text = random_trace(seed, threads, length);
+    let read = text::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(read.repairs.iter().all(|repair| repair.kind == RepairKind::UnknownThread));
+    let prediction = order::predict(&read.trace, limits);
+    common::check_all(&read.trace, &prediction);
+    let predicted: BTreeSet<(usize, usize)> = prediction
+        .races
+        .iter()
+        .map(|race| (race.witness.candidate.first as usize, race.witness.candidate.second as usize))
+        .collect();
+    // Members of one class share their race; the exhaustive search names each of them.
+    let all = all_races(&read.trace);
+    assert!(predicted.is_subset(&all), "seed {seed}: {predicted:?} not in {all:?}\n{text}");
+    assert_eq!(all, predicted, "seed {seed}\n{text}");
+    assert_eq!(prediction.counts.unknown, 0);
+    prediction.races.iter().map(|race| race.step).collect()
+}
+
+#[test]
+fn two_threads() {
+    let found = compare_all(0..400, 2, 16, &Limits::default());
+    assert!(found[&Step::ObservedOrder] > 100, "{found:?}");
+}
+
+#[test]
+fn three_threads() {
+    let found = compare_all(1000..1500, 3, 18, &Limits::default());
+    assert!(found[&Step::GraphTest] > 3, "{found:?}");
+}
+
+#[test]
+fn four_threads() {
+    let found = compare_all(2000..2200, 4, 20, &Limits::default());
+    assert!(found[&Step::GraphTest] > 1, "{found:?}");
+}
+
+#[test]
+fn the_solver_alone_agrees() {
+    let limits = Limits { solver_only: true, ..Limits::default() };
+    let found = compare_all(3000..3100, 3, 18, &limits);
+    assert!(found[&Step::Solver] > 50, "{found:?}");
+}
