@@ -71,7 +71,7 @@ pub use cell::{Cell, PackedAccess};
 pub use clock::{ClockPair, Epoch, SlotId, Time, VectorClock};
 pub use engine::{Engine, Quick, World};
 pub use lockset::{BUS_LOCK, LockId, LocksetId, LocksetTable, Mode};
-pub use machine::{Machine, MachineKind, Outcome, Phase, step_long, step_short};
+pub use machine::{Candidates, Input, Machine, MachineKind, Outcome, Phase, step_long, step_short};
 pub use offline::{Detector, Found, ObjectId};
 pub use slots::Slots;
 pub use state::{GranuleState, Record, StateId, StateTable};

@@ -10,7 +10,7 @@ use crate::cell::Cell;
 use crate::clock::{ClockPair, Epoch};
 use crate::engine::{Engine, Quick};
 use crate::lockset::{LockId, LocksetTable, Mode};
-use crate::machine::MachineKind;
+use crate::machine::{MachineKind, Phase};
 use crate::slots::Slots;
 use crate::state::StateTable;
 use crate::sync::atomic::{AtomicCell, Order};
@@ -343,6 +343,13 @@ impl Detector {
             self.table.store(cell, state);
         }
         self.atomics.retain(|address, _| !(at..end).contains(address));
+    }
+
+    /// The state machine's state of one byte, as the last access left it.
+    pub fn phase(&self, at: u64) -> Phase {
+        let byte = ByteMask::span((at & 7) as u32, 1);
+        let state = self.shadow.get(&(at & !7)).map(|cell| self.table.unpack(*cell));
+        state.map_or(Phase::New, |state| state.phase(byte))
     }
 
     /// Distinct states beyond the packed cells, for memory accounting.

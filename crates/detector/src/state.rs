@@ -13,7 +13,7 @@ use crate::access::{Access, ByteMask, Kind, SiteId};
 use crate::cell::{Cell, PackedAccess};
 use crate::clock::{Epoch, VectorClock};
 use crate::intern::Interner;
-use crate::machine::Machine;
+use crate::machine::{Machine, Phase};
 
 /// An access that later ones may race with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -70,6 +70,17 @@ impl GranuleState {
     /// The latest access to byte mask `byte`.
     pub fn latest(&self, byte: ByteMask) -> Option<&Record> {
         self.records.iter().rev().find(|record| !record.bytes.and(byte).is_empty())
+    }
+
+    /// The state machine's state of one byte.
+    pub fn phase(&self, byte: ByteMask) -> Phase {
+        let explicit = self.machines.iter().find(|machine| !machine.bytes.and(byte).is_empty());
+        match (explicit, self.latest(byte)) {
+            (Some(machine), _) => machine.phase,
+            (None, Some(record)) if record.kind.write => Phase::ExclusiveWrite,
+            (None, Some(_)) => Phase::ExclusiveRead,
+            (None, None) => Phase::New,
+        }
     }
 
     /// The packed form, if the state has one.
