@@ -1,0 +1,114 @@
+//! What all threads share: the decisions, behind one lock that is never held while waiting.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use racewarden_schedule::gate::{Enforcement, Event, Orchestrator, Orders};
+
+use super::{MOST_GATES, files};
+use crate::common::futex::{SpinLock, futex_wake};
+
+pub struct Shared {
+    pub orchestrator: Orchestrator,
+    pub enforcement: Enforcement,
+    /// Threads that wait for a step of the schedule.
+    pub standing: Vec<u32>,
+    pub orders: Orders,
+}
+
+struct Global {
+    lock: SpinLock,
+    shared: UnsafeCell<Option<Shared>>,
+}
+
+// SAFETY: `shared` is only touched while `lock` is held.
+unsafe impl Sync for Global {}
+
+static GLOBAL: Global = Global { lock: SpinLock::new(), shared: UnsafeCell::new(None) };
+
+/// Set once orders have been taken.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// One word for each thread to wait on; two threads that share one merely wake once too often.
+static WORDS: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
+
+/// Where a gate's visits are counted; 0 for none, else the index plus one.
+static SLOTS: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
+static SLOT_COUNT: AtomicU32 = AtomicU32::new(0);
+
+pub fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+pub fn word(thread: u32) -> &'static AtomicU32 {
+    &WORDS[thread as usize % WORDS.len()]
+}
+
+pub fn wake(thread: u32) {
+    let word = word(thread);
+    word.fetch_add(1, Ordering::Release);
+    futex_wake(word, i32::MAX as u32);
+}
+
+pub fn slot(gate: u32) -> Option<usize> {
+    let slot = SLOTS.get(gate as usize)?.load(Ordering::Relaxed);
+    (slot as usize).checked_sub(1)
+}
+
+pub fn slot_count() -> usize {
+    SLOT_COUNT.load(Ordering::Relaxed) as usize
+}
+
+/// Takes the orders. Called once, before the program has a second thread.
+pub fn install(orders: Orders, report: Vec<u8>) {
+    files::set_report(report);
+    for (index, gate) in orders.gates().into_iter().enumerate() {
+        if let Some(slot) = SLOTS.get(gate as usize) {
+            slot.store(index as u32 + 1, Ordering::Relaxed);
+            SLOT_COUNT.store(index as u32 + 1, Ordering::Relaxed);
+        }
+    }
+    {
+        let _guard = GLOBAL.lock.lock();
+        // SAFETY: the lock is held.
+        unsafe { *GLOBAL.shared.get() = Some(fresh(orders)) };
+    }
+    ACTIVE.store(true, Ordering::Release);
+    files::report(&[Event::Started]);
+}
+
+fn fresh(orders: Orders) -> Shared {
+    Shared {
+        orchestrator: Orchestrator::new(&orders),
+        enforcement: Enforcement::new(orders.steps.clone()),
+        standing: Vec::new(),
+        orders,
+    }
+}
+
+/// Runs `decide` under the lock and reports the events it caused before it returns, so that what
+/// happened is on disk before the program can act on it.
+pub fn with<R>(decide: impl FnOnce(&mut Shared) -> R) -> Option<R> {
+    let (result, events) = {
+        let _guard = GLOBAL.lock.lock();
+        // SAFETY: the lock is held.
+        let shared = unsafe { &mut *GLOBAL.shared.get() }.as_mut()?;
+        let result = decide(shared);
+        let mut events = shared.orchestrator.take_events();
+        events.extend(shared.enforcement.take_events());
+        (result, events)
+    };
+    files::report(&events);
+    Some(result)
+}
+
+/// In the child of a fork only the forking thread goes on, so every decision starts anew.
+pub extern "C" fn reset_after_fork() {
+    GLOBAL.lock.reset_after_fork();
+    let _guard = GLOBAL.lock.lock();
+    // SAFETY: the lock is held.
+    let shared = unsafe { &mut *GLOBAL.shared.get() };
+    if let Some(old) = shared.take() {
+        *shared = Some(fresh(old.orders));
+    }
+}

@@ -1,0 +1,218 @@
+//! A thread at a gate: asks what to do, and waits as it is told.
+
+use std::sync::atomic::Ordering;
+
+use racewarden_schedule::gate::{Answer, Arrival, StepAnswer, Visit, Wake};
+
+use crate::common::futex::{futex_wait, raw_syscall};
+
+use super::state;
+use super::threads::{self, Pending, ThreadState};
+
+/// How often a waiting thread looks whether the others are blocked.
+const LOOK_NANOS: u64 = 5_000_000;
+/// A leader performs one instruction; this is for one that never comes back.
+const FOLLOW_US: u64 = 2_000_000;
+/// How long a step may be entered without finishing before the next one may go.
+const NUDGE_US: u64 = 50_000;
+
+pub fn before(gate: u32, address: u64, size: u64, writes: bool) {
+    let Some(thread) = threads::current() else { return };
+    let Some(slot) = state::slot(gate) else { return };
+    thread.busy = true;
+    let occurrence = thread.count_visit(slot);
+    if thread.pending.is_none() {
+        if !follow_schedule(thread, gate, occurrence, (address, size)) {
+            let visit = Visit { thread: thread.path(), gate, occurrence };
+            let living = threads::living();
+            meet(thread, Arrival { thread: thread.id, visit, address, size, writes, living });
+        }
+    }
+    thread.busy = false;
+}
+
+pub fn after(gate: u32) {
+    let Some(thread) = threads::current() else { return };
+    match thread.pending {
+        Some(Pending::Meeting { gate: mine }) if mine == gate => {
+            thread.busy = true;
+            thread.pending = None;
+            finish_access(thread);
+            thread.busy = false;
+        }
+        Some(Pending::Step { gate: mine, step }) if mine == gate => {
+            thread.busy = true;
+            thread.pending = None;
+            finish_step(step);
+            thread.busy = false;
+        }
+        _ => {}
+    }
+}
+
+fn meet(thread: &mut ThreadState, arrival: Arrival) {
+    let gate = arrival.visit.gate;
+    let seen = state::word(thread.id).load(Ordering::Acquire);
+    let decision = state::with(|shared| {
+        let answer = shared.orchestrator.arrive(arrival);
+        let partner = match answer {
+            Answer::Lead | Answer::Follow => shared.orchestrator.held_partner(thread.id),
+            _ => None,
+        };
+        (answer, partner)
+    });
+    let Some((mut answer, partner)) = decision else { return };
+    if let Some(partner) = partner {
+        state::wake(partner);
+    }
+    let mut seen = seen;
+    loop {
+        let (wake, waited) = match answer {
+            Answer::Pass => return,
+            Answer::Lead | Answer::Perform => {
+                thread.pending = Some(Pending::Meeting { gate });
+                return;
+            }
+            Answer::Hold { wait_us } => wait(thread.id, seen, wait_us, true),
+            Answer::Follow => wait(thread.id, seen, FOLLOW_US, false),
+            Answer::Linger { us } => linger(us),
+        };
+        seen = state::word(thread.id).load(Ordering::Acquire);
+        let next = state::with(|shared| shared.orchestrator.wake(thread.id, wake, waited));
+        answer = next.unwrap_or(Answer::Pass);
+    }
+}
+
+fn finish_access(thread: &ThreadState) {
+    let decision = state::with(|shared| shared.orchestrator.performed(thread.id));
+    let Some((answer, partner)) = decision else { return };
+    if let Some(partner) = partner {
+        state::wake(partner);
+    }
+    if let Answer::Linger { us } = answer {
+        linger(us);
+        state::with(|shared| shared.orchestrator.wake(thread.id, Wake::TimedOut, us));
+    }
+}
+
+/// Waits until the thread's word changes, the time is over, or, if asked, all others are blocked
+/// at two looks in a row.
+fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64) {
+    let word = state::word(thread);
+    let begin = now_us();
+    let mut looks = 0;
+    loop {
+        if word.load(Ordering::Acquire) != seen {
+            return (Wake::Called, now_us() - begin);
+        }
+        let waited = now_us() - begin;
+        if waited >= limit_us {
+            return (Wake::TimedOut, waited);
+        }
+        let slice = ((limit_us - waited) * 1000).min(LOOK_NANOS);
+        futex_wait(word, seen, Some(slice));
+        if watch_others && word.load(Ordering::Acquire) == seen {
+            looks = if threads::others_blocked() { looks + 1 } else { 0 };
+            if looks >= 3 {
+                return (Wake::OthersBlocked, now_us() - begin);
+            }
+        }
+    }
+}
+
+/// Stays for a while, or until all others are blocked: then nothing more can happen meanwhile.
+fn linger(us: u64) -> (Wake, u64) {
+    let alone = std::sync::atomic::AtomicU32::new(0);
+    let begin = now_us();
+    let mut looks = 0;
+    loop {
+        let waited = now_us() - begin;
+        if waited >= us || looks >= 3 {
+            return (Wake::TimedOut, waited);
+        }
+        futex_wait(&alone, 0, Some(((us - waited) * 1000).min(LOOK_NANOS)));
+        looks = if threads::others_blocked() { looks + 1 } else { 0 };
+    }
+}
+
+/// Handles a visit that is a step of the schedule; `false` when it is none.
+fn follow_schedule(
+    thread: &mut ThreadState,
+    gate: u32,
+    occurrence: u64,
+    memory: (u64, u64),
+) -> bool {
+    let path = thread.path();
+    let id = thread.id;
+    let seen = state::word(id).load(Ordering::Acquire);
+    let decision = state::with(|shared| {
+        if shared.enforcement.is_empty() {
+            return (StepAnswer::NotMine, 0, Vec::new());
+        }
+        let answer = shared.enforcement.arrive(&path, gate, occurrence, memory);
+        if matches!(answer, StepAnswer::Wait { .. }) {
+            shared.standing.push(id);
+        }
+        // Whoever leads the pair may have waited for this very arrival.
+        (answer, shared.orders.wait_us, shared.standing.clone())
+    });
+    let Some((mut answer, patience_us, standing)) = decision else { return false };
+    for other in standing.into_iter().filter(|other| *other != id) {
+        state::wake(other);
+    }
+    let begin = now_us();
+    let mut seen = seen;
+    loop {
+        match answer {
+            StepAnswer::NotMine => return false,
+            StepAnswer::Go { step } => {
+                thread.pending = Some(Pending::Step { gate, step });
+                state::with(|shared| shared.standing.retain(|other| *other != id));
+                return true;
+            }
+            StepAnswer::Wait { step } => {
+                let (wake, _) = wait(id, seen, NUDGE_US, false);
+                seen = state::word(id).load(Ordering::Acquire);
+                let over = now_us() - begin >= patience_us;
+                let next = state::with(|shared| match wake {
+                    _ if over => shared.enforcement.give_up(step),
+                    Wake::TimedOut => shared.enforcement.nudge(step),
+                    Wake::Called | Wake::OthersBlocked => shared.enforcement.woken(step),
+                });
+                answer = next.unwrap_or(StepAnswer::NotMine);
+                if over {
+                    wake_standing(id);
+                }
+            }
+        }
+    }
+}
+
+fn finish_step(step: usize) {
+    state::with(|shared| shared.enforcement.performed(step));
+    wake_standing(u32::MAX);
+}
+
+fn wake_standing(except: u32) {
+    let standing = state::with(|shared| shared.standing.clone()).unwrap_or_default();
+    for thread in standing.into_iter().filter(|thread| *thread != except) {
+        state::wake(thread);
+    }
+}
+
+fn now_us() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the time.
+    unsafe {
+        raw_syscall(
+            libc::SYS_clock_gettime,
+            libc::CLOCK_MONOTONIC as usize,
+            &raw mut time as usize,
+            0,
+            0,
+            0,
+            0,
+        )
+    };
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+}
