@@ -154,7 +154,7 @@ fn emit(
 /// Changed whenever the same inputs would give another object than before.
 const INSTRUMENT_REVISION: &str = "2";
 
-fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
+pub(crate) fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
     let bad = |message: String| InstrumentError::BadBitcode { path: path.to_owned(), message };
     let buffer = MemoryBuffer::create_from_file(path).map_err(|error| bad(error.to_string()))?;
     // Reads bitcode and textual IR alike.

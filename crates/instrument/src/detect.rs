@@ -48,7 +48,7 @@ impl UnitPass for Detect {
 }
 
 /// The level that the flags ask for, the last one winning as in the compiler.
-fn optimisation(arguments: &[String]) -> Option<&'static str> {
+pub(crate) fn optimisation(arguments: &[String]) -> Option<&'static str> {
     let last = arguments.iter().rev().find(|flag| flag.starts_with("-O"))?;
     match last.as_str() {
         "-O0" => None,

@@ -10,9 +10,14 @@
 mod build;
 mod detect;
 mod error;
+mod gate;
+mod gate_access;
+mod gate_survey;
 mod link;
 mod machine;
 
 pub use build::{BuildRequest, UnitPass, build_target};
 pub use detect::Detect;
 pub use error::InstrumentError;
+pub use gate::{Gate, MOST_GATES};
+pub use gate_survey::{GateMap, GateRequest, GateSite, survey};

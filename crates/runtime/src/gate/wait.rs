@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use racewarden_schedule::gate::{Answer, Arrival, StepAnswer, Visit, Wake};
+use racewarden_schedule::gate::{Answer, Arrival, Linger, StepAnswer, Visit, Wake};
 
 use crate::common::futex::{futex_wait, raw_syscall};
 
@@ -166,6 +166,9 @@ fn follow_schedule(
         match answer {
             StepAnswer::NotMine => return false,
             StepAnswer::Go { step } => {
+                if let Some(us) = lingers(step, Side::Follower) {
+                    linger(us);
+                }
                 thread.pending = Some(Pending::Step { gate, step });
                 state::with(|shared| shared.standing.retain(|other| *other != id));
                 return true;
@@ -191,6 +194,28 @@ fn follow_schedule(
 fn finish_step(step: usize) {
     state::with(|shared| shared.enforcement.performed(step));
     wake_standing(u32::MAX);
+    if let Some(us) = lingers(step, Side::Leader) {
+        linger(us);
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Side {
+    Leader,
+    Follower,
+}
+
+/// How long the orders make this step's thread stay, if it is that side of the racing pair.
+fn lingers(step: usize, side: Side) -> Option<u64> {
+    state::with(|shared| {
+        let from_end = shared.orders.steps.len().checked_sub(step);
+        match (shared.orders.linger, side, from_end) {
+            (Linger::Leader { us }, Side::Leader, Some(2))
+            | (Linger::Follower { us }, Side::Follower, Some(1)) => Some(us),
+            _ => None,
+        }
+    })
+    .flatten()
 }
 
 fn wake_standing(except: u32) {
