@@ -94,6 +94,7 @@ mod tests {
             token: String::new(),
             public_key: hex(key.public_key().as_ref()),
             sending: false,
+            authority: None,
         };
         let content = sha256(b"program");
         let signature = hex(key.sign(&artefact_message("app", "1.0", &content)).as_ref());

@@ -8,6 +8,7 @@ use racewarden_proto::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::Enrolment;
 
@@ -38,6 +39,16 @@ impl ClientError {
     }
 }
 
+fn tls(authority: Option<&str>) -> TlsConfig {
+    let own = authority.and_then(|pem| Certificate::from_pem(pem.as_bytes()).ok());
+    match own {
+        Some(certificate) => {
+            TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[certificate])).build()
+        }
+        None => TlsConfig::default(),
+    }
+}
+
 pub struct HiveClient {
     agent: ureq::Agent,
     base: String,
@@ -46,12 +57,15 @@ pub struct HiveClient {
 
 impl HiveClient {
     pub fn new(enrolment: &Enrolment) -> Self {
-        HiveClient::with(&enrolment.hive, &enrolment.project, &enrolment.token)
+        let authority = enrolment.authority.as_deref();
+        HiveClient::with(&enrolment.hive, &enrolment.project, &enrolment.token, authority)
     }
 
-    pub fn with(hive: &str, project: &str, token: &str) -> Self {
+    /// `authority` is a certificate authority in PEM; without it the public ones vouch.
+    pub fn with(hive: &str, project: &str, token: &str, authority: Option<&str>) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
+            .tls_config(tls(authority))
             .timeout_connect(Some(ANSWER_WITHIN))
             .timeout_recv_response(Some(ANSWER_WITHIN))
             .timeout_global(Some(TRANSFER_WITHIN))

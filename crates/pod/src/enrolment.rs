@@ -18,6 +18,9 @@ pub struct Enrolment {
     pub public_key: String,
     /// Whether reports may be sent. Without it the pod still runs the program, and that is all.
     pub sending: bool,
+    /// The certificate authority of a hive that no public authority vouches for, as PEM.
+    #[serde(default)]
+    pub authority: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +119,7 @@ mod tests {
             token: "rw_a_b".into(),
             public_key: "00".into(),
             sending: true,
+            authority: None,
         };
         home.save(&enrolment).unwrap();
         assert_eq!(home.load("app").unwrap(), enrolment);

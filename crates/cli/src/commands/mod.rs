@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 mod capture;
+mod hive;
+mod model;
+mod pod;
 mod predict;
 mod run;
-mod model;
+mod run;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -17,6 +20,10 @@ pub enum Command {
     Predict(predict::Args),
     /// Run an instrumented build and report the races seen
     Run(run::Args),
+    /// Serve a fleet: hand candidate races to pods and judge what they report
+    Hive(hive::Args),
+    /// Run a program of a hive's project and try the order the hive asks for
+    Pod(pod::Args),
     /// Print the program model that the engines work on
     Model(model::Args),
 }
@@ -26,6 +33,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Capture(args) => capture::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
+        Command::Hive(args) => hive::run(args),
+        Command::Pod(args) => pod::run(args),
         Command::Model(args) => model::run(args),
     }
 }

@@ -1,0 +1,94 @@
+//! `racewarden hive`: the service that a fleet of pods reports to.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use racewarden_hive::{ServeOptions, Tls, create_admin_token, serve};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Serve pods and developers until stopped
+    Serve(ServeArgs),
+    /// Make an administrator's token; run it on the hive's machine
+    ///
+    /// The token is printed once and kept only as a hash.
+    AdminToken {
+        #[command(flatten)]
+        database: DatabaseArgs,
+    },
+}
+
+#[derive(clap::Args)]
+struct DatabaseArgs {
+    /// Where everything is kept: sqlite:FILE, or postgres://… for several hives behind a balancer
+    #[arg(long, value_name = "URL", env = "RACEWARDEN_HIVE_DB", default_value = "sqlite:hive.db")]
+    database: String,
+}
+
+#[derive(clap::Args)]
+struct ServeArgs {
+    #[command(flatten)]
+    database: DatabaseArgs,
+
+    /// Address and port to listen on; port 0 picks one
+    #[arg(long, default_value = "127.0.0.1:8420")]
+    listen: SocketAddr,
+
+    /// TLS certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// TLS private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// Plain HTTP is fine on this address: a reverse proxy in front does TLS
+    #[arg(long)]
+    behind_proxy: bool,
+
+    /// Requests a second that each token may make, over time
+    #[arg(long, default_value_t = 50.0)]
+    rate: f64,
+
+    /// Requests that a token may make at once
+    #[arg(long, default_value_t = 200.0)]
+    burst: f64,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
+    match args.action {
+        Action::Serve(args) => runtime.block_on(serve_until_stopped(args))?,
+        Action::AdminToken { database } => {
+            println!("{}", runtime.block_on(create_admin_token(&database.database))?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve_until_stopped(args: ServeArgs) -> anyhow::Result<()> {
+    if args.rate.is_nan() || args.rate <= 0.0 || args.burst.is_nan() || args.burst < 1.0 {
+        bail!("--rate must be above 0 and --burst at least 1");
+    }
+    let tls = args.tls_cert.zip(args.tls_key).map(|(certificate, key)| Tls { certificate, key });
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let options = ServeOptions {
+        database: args.database.database,
+        listen: args.listen,
+        tls,
+        behind_proxy: args.behind_proxy,
+        requests_per_second: args.rate,
+        burst: args.burst,
+    };
+    serve(options, move |address| eprintln!("hive: listening on {scheme}://{address}")).await?;
+    Ok(())
+}
