@@ -10,7 +10,6 @@ mod model;
 mod pod;
 mod predict;
 mod run;
-mod run;
 
 #[derive(Subcommand)]
 pub enum Command {
