@@ -14,6 +14,7 @@ mod module;
 mod source;
 mod text;
 mod types;
+mod visit;
 
 pub use entities::{
     ArgId, BlockId, FieldPathId, FunctionId, GlobalId, InstId, NameId, SourceId, TypeId,
@@ -21,7 +22,7 @@ pub use entities::{
 pub use instruction::{
     AtomicOrder, BinaryOp, Callee, CastOp, CompareOp, Edge, Instruction, Op, RmwOp, Value,
 };
-pub use link::{LinkNote, link};
+pub use link::link;
 pub use module::{
     Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
 };
