@@ -5,6 +5,8 @@ use std::path::PathBuf;
 pub enum CaptureError {
     #[error("{tool} is not installed; install it with `apt-get install {package}`")]
     MissingTool { tool: String, package: &'static str },
+    #[error("no build command given")]
+    NoCommand,
     #[error("{path}: no such file", path = .0.display())]
     NoSuchFile(PathBuf),
     #[error("{path}: not a C or C++ source, bitcode (.bc, .ll) or captured target", path = .0.display())]

@@ -6,14 +6,31 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
+mod build;
 mod direct;
 mod error;
+mod flags;
+mod inspect;
+mod intercept;
+mod invocation;
+mod linker;
 mod model;
+mod record;
+mod repeat;
+mod resolve;
+mod response;
+mod session;
+mod shim;
 mod store;
 mod toolchain;
+mod tools;
 
+pub use build::{BuildOutcome, BuildRequest, Progress, capture_build};
 pub use direct::{DirectRequest, capture_inputs, is_capturable};
 pub use error::CaptureError;
+pub use intercept::Interception;
 pub use model::{Capture, CaptureNote, Language, LinkItem, Target, TargetKind, Unit};
+pub use shim::Shim;
 pub use store::Store;
 pub use toolchain::Toolchain;

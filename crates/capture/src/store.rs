@@ -14,10 +14,11 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use crate::{Capture, CaptureError};
 
@@ -129,4 +130,29 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Captur
     partial.write_all(content).map_err(CaptureError::io(path))?;
     partial.persist(path).map_err(|error| CaptureError::io(path)(error.error))?;
     Ok(())
+}
+
+/// SHA-256 as hexadecimal digits.
+pub(crate) fn hash_of(content: &[u8]) -> String {
+    hex(&Sha256::digest(content))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `path` within `directory` without `.` and `..`, so that one file has one name. Links are not
+/// followed: the build's own naming is kept.
+pub(crate) fn absolute(directory: &Path, path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in directory.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
 }

@@ -21,6 +21,10 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    // Under a compiler's name this is that compiler, in a build being captured.
+    if let Some(shim) = racewarden_capture::Shim::from_environment() {
+        return shim.run();
+    }
     let cli = Cli::parse();
     match commands::run(cli.command) {
         Ok(code) => code,

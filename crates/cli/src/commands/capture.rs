@@ -1,22 +1,131 @@
 //! `racewarden capture`.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use crate::inputs::InputArgs;
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use racewarden_capture::{
+    BuildOutcome, BuildRequest, Capture, Interception, Progress, Store, TargetKind, capture_build,
+};
+
+use crate::inputs::{InputArgs, cache_directory};
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     inputs: InputArgs,
+
+    /// Capture the compilations that a compile_commands.json lists
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inputs", "build"])]
+    compile_commands: Option<PathBuf>,
+
+    /// Put the shims on PATH and into CC and CXX instead of preloading a library into the build;
+    /// for builds that statically linked programs drive
+    #[arg(long)]
+    path_shims: bool,
+
+    /// The build command to run under capture
+    #[arg(last = true, value_name = "BUILD", conflicts_with = "inputs")]
+    build: Vec<OsString>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if !args.build.is_empty() {
+        return run_build(&args);
+    }
+    if args.inputs.inputs.is_empty() {
+        bail!("nothing to capture: give sources, or a build command after `--`");
+    }
     let capture = args.inputs.resolve()?;
     for unit in &capture.units {
         println!("{} {}", unit.source.display(), unit.bitcode.display());
     }
+    tell_notes(&capture);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_build(args: &Args) -> anyhow::Result<ExitCode> {
+    let directory = std::env::current_dir().context("the current directory is gone")?;
+    let store = Store::find_or_create(&directory)?;
+    let request = BuildRequest {
+        command: args.build.clone(),
+        cache: cache_directory(),
+        interception: if args.path_shims { Interception::Path } else { Interception::Preload },
+    };
+    let outcome = capture_build(&store, &request, &Bar::new())?;
+    tell_notes(&outcome.capture);
+    tell_outcome(&outcome);
+    match outcome.status {
+        Some(status) if !status.success() => {
+            bail!("{}: the build ended with {status}", args.build[0].to_string_lossy())
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn tell_notes(capture: &Capture) {
     for note in &capture.notes {
         eprintln!("note: {}", note.text);
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+fn tell_outcome(outcome: &BuildOutcome) {
+    if outcome.resumed {
+        eprintln!("capture: finished an interrupted capture on the way");
+    }
+    if outcome.seen == 0 {
+        eprintln!("capture: the build compiled nothing; if it was up to date, clean it first");
+    }
+    let targets: Vec<String> = outcome
+        .capture
+        .targets
+        .iter()
+        .map(|target| match target.kind {
+            TargetKind::Executable => target.name.clone(),
+            TargetKind::SharedLibrary => format!("{} (shared)", target.name),
+            TargetKind::StaticLibrary => format!("{} (archive)", target.name),
+        })
+        .collect();
+    eprintln!(
+        "capture: {} units captured, {} failed, {} unchanged; {} targets: {}",
+        outcome.seen - outcome.failed,
+        outcome.failed,
+        outcome.reused,
+        targets.len(),
+        targets.join(", ")
+    );
+}
+
+/// Shown on a terminal only; indicatif sees to that.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        let style = ProgressStyle::with_template("capture {bar:32} {pos}/{len} units {elapsed}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Bar(bar)
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, total: usize) {
+        self.0.set_length(total as u64);
+        if total > 0 {
+            self.0.enable_steady_tick(Duration::from_millis(100));
+        }
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+
+    fn finish(&self) {
+        self.0.finish_and_clear();
+    }
 }
