@@ -10,12 +10,14 @@
 
 mod conclusion;
 mod fingerprint;
+mod merge;
 mod report;
 mod site;
 mod verdict;
 
 pub use conclusion::{Conclusion, conclude};
 pub use fingerprint::Fingerprint;
+pub use merge::merge_races;
 pub use report::{Engine, Evidence, Note, NoteKind, Race, Report, SCHEMA};
 pub use site::{AccessKind, Frame, HeldLock, LockMode, Site};
 pub use verdict::Verdict;

@@ -1,0 +1,179 @@
+//! Evidence of several engines meets in one race.
+//!
+//! Engines agree on where an access stands and what it does, but not always on how the object is
+//! called: the static engine knows `struct conn.state`, a run may only know a heap block. So races
+//! are matched by their pair of places, and the richer description is kept.
+
+use std::collections::HashMap;
+
+use crate::{AccessKind, Fingerprint, Race, Site, Verdict};
+
+type Place = (String, u32, AccessKind);
+
+fn place(site: &Site) -> Place {
+    (site.file.clone(), site.line, site.access)
+}
+
+fn pair(race: &Race) -> (Place, Place) {
+    let (a, b) = (place(&race.sites[0]), place(&race.sites[1]));
+    if b < a { (b, a) } else { (a, b) }
+}
+
+/// Adds `incoming` to `races`: a race on a known pair of places brings its evidence there, any
+/// other is appended.
+pub fn merge_races(races: &mut Vec<Race>, incoming: Vec<Race>) {
+    let mut index: HashMap<(Place, Place), Vec<usize>> = HashMap::new();
+    for (position, race) in races.iter().enumerate() {
+        index.entry(pair(race)).or_default().push(position);
+    }
+    for race in incoming {
+        let positions = index.entry(pair(&race)).or_default();
+        match best_match(races, positions, &race) {
+            Some(position) => absorb(&mut races[position], race),
+            None => {
+                positions.push(races.len());
+                races.push(race);
+            }
+        }
+    }
+}
+
+/// One line may hold several accesses of a kind (`a[i] = b[i] = 0`): columns tell them apart where
+/// both engines know them.
+fn best_match(races: &[Race], positions: &[usize], race: &Race) -> Option<usize> {
+    let columns = |race: &Race| {
+        let mut columns = [race.sites[0].column, race.sites[1].column];
+        if place(&race.sites[1]) < place(&race.sites[0]) {
+            columns.reverse();
+        }
+        columns
+    };
+    let wanted = columns(race);
+    let agrees = |position: &&usize| {
+        let known = columns(&races[**position]);
+        known.iter().zip(&wanted).all(|(a, b)| a == b || *a == 0 || *b == 0)
+    };
+    let exact = positions.iter().find(agrees);
+    // Engines that see optimised code may have lost a column; with one candidate there is no doubt.
+    exact.or(if positions.len() == 1 { positions.first() } else { None }).copied()
+}
+
+fn absorb(known: &mut Race, news: Race) {
+    known.verdict = stronger(known.verdict, news.verdict);
+    known.rank = known.rank.max(news.rank);
+    let swapped = place(&known.sites[0]) != place(&news.sites[0]);
+    let [a, b] = news.sites;
+    let (first, second) = if swapped { (b, a) } else { (a, b) };
+    enrich(&mut known.sites[0], first);
+    enrich(&mut known.sites[1], second);
+    if known.object.is_empty() {
+        known.object = news.object;
+        known.fingerprint = Fingerprint::of(&known.sites[0], &known.sites[1], &known.object);
+    }
+    known.evidence.extend(news.evidence);
+    for reason in news.reasons {
+        if !known.reasons.contains(&reason) {
+            known.reasons.push(reason);
+        }
+    }
+}
+
+/// Doubt lowers only what nothing has proved.
+fn stronger(known: Verdict, news: Verdict) -> Verdict {
+    match (known, news) {
+        (Verdict::Potential, Verdict::LikelyFalse) | (Verdict::LikelyFalse, Verdict::Potential) => {
+            Verdict::LikelyFalse
+        }
+        _ => known.max(news),
+    }
+}
+
+fn enrich(known: &mut Site, news: Site) {
+    if known.stack.len() < news.stack.len() {
+        known.stack = news.stack;
+    }
+    if known.locks.is_empty() {
+        known.locks = news.locks;
+    }
+    if known.lvalue.is_empty() {
+        known.lvalue = news.lvalue;
+    }
+    if known.thread.is_empty() {
+        known.thread = news.thread;
+    }
+    if known.column == 0 {
+        known.column = news.column;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Evidence};
+
+    fn site(line: u32, column: u32, access: AccessKind) -> Site {
+        Site {
+            file: "a.c".into(),
+            line,
+            column,
+            function: "f".into(),
+            access,
+            lvalue: "x".into(),
+            atomic: false,
+            locks: vec![],
+            thread: String::new(),
+            stack: vec![],
+        }
+    }
+
+    fn race(first: Site, second: Site, verdict: Verdict, engine: Engine) -> Race {
+        let mut race = Race::new(first, second, "x", verdict);
+        race.evidence.push(Evidence { engine, detail: Default::default() });
+        race
+    }
+
+    #[test]
+    fn evidence_of_two_engines_meets() {
+        let (write, read) = (site(3, 5, AccessKind::Write), site(9, 7, AccessKind::Read));
+        let mut races = vec![race(write.clone(), read.clone(), Verdict::Potential, Engine::Check)];
+        merge_races(&mut races, vec![race(read, write, Verdict::Observed, Engine::Run)]);
+        assert_eq!(races.len(), 1);
+        assert_eq!(races[0].verdict, Verdict::Observed);
+        let engines: Vec<_> = races[0].evidence.iter().map(|evidence| evidence.engine).collect();
+        assert_eq!(engines, [Engine::Check, Engine::Run]);
+    }
+
+    #[test]
+    fn columns_tell_accesses_of_one_line_apart() {
+        let at = |column| {
+            race(
+                site(3, column, AccessKind::Write),
+                site(9, 1, AccessKind::Read),
+                Verdict::Potential,
+                Engine::Check,
+            )
+        };
+        let mut races = vec![at(5), at(12)];
+        let mut seen = at(12);
+        seen.verdict = Verdict::Observed;
+        merge_races(&mut races, vec![seen]);
+        assert_eq!(races.len(), 2);
+        assert_eq!((races[0].verdict, races[1].verdict), (Verdict::Potential, Verdict::Observed));
+    }
+
+    #[test]
+    fn a_different_kind_of_access_is_another_race() {
+        let write = || site(3, 5, AccessKind::Write);
+        let mut races = vec![race(write(), write(), Verdict::Potential, Engine::Check)];
+        let read = site(3, 5, AccessKind::Read);
+        merge_races(&mut races, vec![race(write(), read, Verdict::Observed, Engine::Run)]);
+        assert_eq!(races.len(), 2);
+    }
+
+    #[test]
+    fn doubt_never_lowers_a_proof() {
+        assert_eq!(stronger(Verdict::Observed, Verdict::LikelyFalse), Verdict::Observed);
+        assert_eq!(stronger(Verdict::Potential, Verdict::LikelyFalse), Verdict::LikelyFalse);
+        assert_eq!(stronger(Verdict::LikelyFalse, Verdict::Confirmed), Verdict::Confirmed);
+    }
+}
