@@ -1,1 +1,31 @@
+//! The ledger: one store of races that every engine adds evidence to.
+//!
+//! Races meet by fingerprint: one entry per unordered pair, whichever engine saw it, with a stable
+//! name (`R1`…). How a race's state moves is in [`lifecycle`], as pure functions; every move is in
+//! the history and can be undone. The store is an SQLite file by default and PostgreSQL by URL;
+//! stored formats are frozen by numbered migrations and by fixtures under `tests/`.
+//!
+//! What it may miss: two different races on one object between the same pair of functions with
+//! the same access kinds and field path share a fingerprint and so an entry.
 
+#![forbid(unsafe_code)]
+
+mod blocking;
+mod captures;
+mod error;
+pub mod lifecycle;
+mod model;
+mod person;
+mod query;
+mod record;
+mod rows;
+mod store;
+
+pub use blocking::BlockingLedger;
+pub use error::{Error, Result};
+pub use lifecycle::{Assessment, Mark, Refusal, State, Status};
+pub use model::{
+    AuditItem, CaptureDiff, CaptureInfo, CaptureItem, Counts, Entry, EvidenceItem, Filter,
+    HistoryItem, Page, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort, UnitInfo, now,
+};
+pub use store::{Backend, Ledger};
