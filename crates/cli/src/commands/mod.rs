@@ -5,16 +5,22 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 mod capture;
+mod confirm;
 mod hive;
 mod model;
 mod pod;
 mod predict;
+mod replay;
 mod run;
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Capture a build, sources or bitcode for the engines
     Capture(capture::Args),
+    /// Prove candidate races by enforcing both orders, and find which do harm
+    Confirm(confirm::Args),
+    /// Bring a confirmed race about again
+    Replay(replay::Args),
     /// Predict the races that a recorded run implies
     Predict(predict::Args),
     /// Run an instrumented build and report the races seen
@@ -30,6 +36,8 @@ pub enum Command {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Capture(args) => capture::run(args),
+        Command::Confirm(args) => confirm::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
         Command::Hive(args) => hive::run(args),

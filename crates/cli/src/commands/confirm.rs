@@ -1,0 +1,200 @@
+//! `racewarden confirm`: proves candidate races by bringing their threads together at the two
+//! accesses, in both orders, and shows which do harm.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use racewarden_capture::Capture;
+use racewarden_finding::{Engine, Note, Report, conclude};
+use racewarden_schedule::gate::{Judgement, judge};
+
+use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
+use crate::inputs::InputArgs;
+use crate::output::OutputArgs;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    /// Take the candidates from this report (`--format json` of check, run or predict); may be
+    /// given several times. Without it, `check` finds them
+    #[arg(long, value_name = "FILE")]
+    report: Vec<PathBuf>,
+
+    #[command(flatten)]
+    budget: BudgetArgs,
+
+    /// Standard input for every run; nothing without it
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+
+    /// Arguments for the program
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+/// What confirming may cost.
+#[derive(clap::Args, Debug, Clone)]
+pub struct BudgetArgs {
+    /// Most runs that look for the threads to meet
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub confirm_runs: u64,
+
+    /// Most seconds for all runs together
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub confirm_time: u64,
+
+    /// Most seconds for one run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub run_time: u64,
+
+    /// How long a thread waits at its access for the other; later runs wait longer
+    #[arg(long, value_name = "MS", default_value_t = 200)]
+    pub wait_ms: u64,
+}
+
+impl BudgetArgs {
+    pub fn limits(&self) -> Limits {
+        Limits {
+            runs: self.confirm_runs,
+            time: Duration::from_secs(self.confirm_time),
+            wait: Duration::from_millis(self.wait_ms),
+            run_time: Duration::from_secs(self.run_time),
+        }
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let capture = args.inputs.resolve()?;
+    let mut report = candidates(&args.report)?;
+    let request = ConfirmRequest {
+        arguments: &args.arguments,
+        input: args.stdin.as_deref(),
+        limits: args.budget.limits(),
+    };
+    confirm(&capture, &mut report, &request)?;
+    report.finish();
+    args.output.emit(&report)
+}
+
+/// Everything about confirming but the program and its candidates.
+pub struct ConfirmRequest<'a> {
+    pub arguments: &'a [String],
+    pub input: Option<&'a Path>,
+    pub limits: Limits,
+}
+
+/// Reads the given reports as one.
+fn candidates(files: &[PathBuf]) -> anyhow::Result<Report> {
+    anyhow::ensure!(!files.is_empty(), "give candidates with --report FILE.json");
+    let mut all = Report::default();
+    for file in files {
+        let one = read_report(file)?;
+        for race in one.races {
+            let known = all.races.iter_mut().find(|known| known.fingerprint == race.fingerprint);
+            match known {
+                Some(known) => {
+                    known.verdict = known.verdict.max(race.verdict);
+                    known.evidence.extend(race.evidence);
+                }
+                None => all.races.push(race),
+            }
+        }
+        all.notes.extend(one.notes);
+        for (reason, count) in one.excluded {
+            *all.excluded.entry(reason).or_default() += count;
+        }
+    }
+    Ok(all)
+}
+
+pub fn read_report(file: &Path) -> anyhow::Result<Report> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    serde_json::from_str(&text).with_context(|| format!("{}: not a report", file.display()))
+}
+
+/// Confirms what it can of `report`'s races: verdicts move, evidence and notes are added.
+pub fn confirm(
+    capture: &Capture,
+    report: &mut Report,
+    request: &ConfirmRequest,
+) -> anyhow::Result<()> {
+    let before = report.conclusion;
+    if report.races.is_empty() {
+        report.notes.push(Note::info(Engine::Confirm, "there was no candidate to confirm"));
+        report.conclusion = before;
+        return Ok(());
+    }
+    let gated = build_gated(capture, &report.races, &[])?;
+    for missing in &gated.map.missing {
+        report.notes.push(Note::info(Engine::Confirm, format!("not gated: {missing}")));
+    }
+    let program = Program {
+        path: gated.path.clone(),
+        arguments: request.arguments.to_vec(),
+        input: request.input.map(Path::to_owned),
+        show_output: false,
+    };
+    let targets = targets(report, &gated);
+    let mut campaign = Campaign::new(&program, &gated, targets, request.limits);
+    let bar = progress_bar(request.limits.runs);
+    campaign.conduct(&mut |campaign| show(&bar, campaign))?;
+    bar.finish_and_clear();
+    campaign.conclude_into(&mut report.races);
+    report.stats.insert("confirm_runs".to_owned(), campaign.runs.into());
+    note_natural_failure(&campaign, report);
+    report.conclusion = conclude(&report.races, &report.notes, false);
+    Ok(())
+}
+
+/// Two atomic accesses or two reads are no data race, whatever a report says.
+fn targets(report: &Report, gated: &GatedProgram) -> Vec<Target> {
+    let races = report.races.iter().enumerate();
+    races
+        .filter(|(_, race)| {
+            let [a, b] = &race.sites;
+            a.access.conflicts_with(b.access) && !(a.atomic && b.atomic) && race.verdict.is_open()
+        })
+        .map(|(index, _)| Target::new(index, gated.sides(index)))
+        .collect()
+}
+
+fn note_natural_failure(campaign: &Campaign, report: &mut Report) {
+    let Some(natural) = &campaign.natural else { return };
+    if let Some(violation) = &natural.violation {
+        let kind = violation.kind.as_str();
+        let text = format!("the program fails by itself ({kind}: {})", violation.detail);
+        report.notes.push(Note::info(Engine::Confirm, text));
+    } else if natural.timed_out {
+        let text = "the program did not end within the time for one run; it was stopped each time";
+        report.notes.push(Note::info(Engine::Confirm, text));
+    }
+}
+
+fn progress_bar(runs: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("confirm  {bar:24} {pos}/{len} runs  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(runs).with_style(style)
+}
+
+fn show(bar: &ProgressBar, campaign: &Campaign) {
+    let count = |wanted: Judgement| {
+        campaign.targets.iter().filter(|target| judge(&target.tally).judgement == wanted).count()
+    };
+    let (confirmed, harmful) = (count(Judgement::Confirmed), count(Judgement::Harmful));
+    let doubted = count(Judgement::LikelyFalse);
+    let all = campaign.targets.len();
+    bar.set_length(bar.length().unwrap_or(0).max(campaign.runs));
+    bar.set_position(campaign.runs);
+    bar.set_message(format!(
+        "{all} candidates: {} confirmed, {harmful} harmful, {doubted} likely false",
+        confirmed + harmful
+    ));
+}

@@ -1,0 +1,153 @@
+//! `racewarden replay`: brings a confirmed race about again, under a debugger if wanted.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use racewarden_finding::Race;
+use racewarden_schedule::Schedule;
+use racewarden_schedule::gate::Linger;
+
+use crate::commands::confirm::read_report;
+use crate::gate::{
+    Program, ReplayOutcome, ReplayRequest, build_gated, exact_orders, parse_linger, replay,
+};
+use crate::inputs::InputArgs;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    /// The schedule to follow (`rw1:…`), as a report prints it
+    #[arg(long, value_name = "SCHEDULE", conflicts_with_all = ["race", "report"])]
+    schedule: Option<String>,
+
+    /// The race to replay (`R3` or a fingerprint) from the report
+    #[arg(long, value_name = "RACE", requires = "report")]
+    race: Option<String>,
+
+    /// The report that has the race
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Which thread stays behind, and for how many microseconds (`follower 100000`)
+    #[arg(long, value_name = "WHO US")]
+    linger: Option<String>,
+
+    /// Start gdb on the program with the schedule in force
+    #[arg(long)]
+    gdb: bool,
+
+    /// Most runs to bring it about
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    attempts: u32,
+
+    /// Most seconds for one run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    run_time: u64,
+
+    /// Standard input for the program
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+
+    /// Arguments for the program
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (schedule, linger) = wanted(&args)?;
+    if schedule.steps.len() < 2 {
+        bail!("a schedule needs at least the two steps of the racing pair");
+    }
+    let capture = args.inputs.resolve()?;
+    let gated = build_gated(&capture, &[], &[&schedule])?;
+    let program = Program {
+        path: gated.path.clone(),
+        arguments: args.arguments.clone(),
+        input: args.stdin.clone(),
+        show_output: true,
+    };
+    let request = ReplayRequest {
+        program: &program,
+        gated: &gated,
+        schedule: &schedule,
+        linger,
+        patience: Duration::from_secs(5),
+        limit: Duration::from_secs(args.run_time),
+        attempts: args.attempts,
+    };
+    if args.gdb {
+        return debug(&request);
+    }
+    let outcome = replay(&request)?;
+    tell(&outcome);
+    Ok(ExitCode::from(u8::from(outcome.reached)))
+}
+
+fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
+    let given = match &args.linger {
+        Some(text) => Some(parse_linger(text).with_context(|| {
+            format!("--linger={text}: expected `leader` or `follower` and microseconds")
+        })?),
+        None => None,
+    };
+    if let Some(text) = &args.schedule {
+        let schedule = text.parse().with_context(|| format!("--schedule={text}"))?;
+        return Ok((schedule, given.unwrap_or_default()));
+    }
+    let (Some(name), Some(file)) = (&args.race, &args.report) else {
+        bail!("say what to replay: --schedule SCHEDULE, or --race RACE with --report FILE.json");
+    };
+    let report = read_report(file)?;
+    let race = report
+        .races
+        .iter()
+        .find(|race| race.id == *name || race.fingerprint.0 == *name)
+        .with_context(|| format!("{}: no race {name}", file.display()))?;
+    let (schedule, linger) = schedule_of(race)
+        .with_context(|| format!("{name} has no schedule yet; `racewarden confirm` finds one"))?;
+    Ok((schedule, given.unwrap_or(linger)))
+}
+
+/// The latest schedule among a race's evidence, with who stays behind.
+pub fn schedule_of(race: &Race) -> Option<(Schedule, Linger)> {
+    race.evidence.iter().rev().find_map(|evidence| {
+        let schedule = evidence.detail.get("schedule")?.as_str()?.parse().ok()?;
+        let linger = evidence.detail.get("linger").and_then(|value| value.as_str());
+        Some((schedule, linger.and_then(parse_linger).unwrap_or_default()))
+    })
+}
+
+fn tell(outcome: &ReplayOutcome) {
+    let tries = outcome.attempts;
+    let steps = outcome.steps;
+    if outcome.reached {
+        eprintln!("replay: both threads stood at their accesses (run {tries})");
+    } else {
+        eprintln!("replay: the racing pair was not reached in {tries} runs ({steps} steps)");
+    }
+    if let Some(violation) = &outcome.end.violation {
+        eprintln!("replay: {}: {}", violation.kind.as_str(), violation.detail);
+    }
+}
+
+/// Becomes gdb. The orders stay in a file that gdb's program reads; gdb sets them only for it.
+fn debug(request: &ReplayRequest) -> anyhow::Result<ExitCode> {
+    let folder = tempfile::tempdir()?.keep();
+    let (orders, report) = (folder.join("orders"), folder.join("report"));
+    std::fs::write(&orders, exact_orders(request)?.to_string())?;
+    let value = format!("RACEWARDEN_GATE {}:{}", orders.display(), report.display());
+    let error = Command::new("gdb")
+        .args(["-q", "-ex", &format!("set environment {value}")])
+        // The runtime's own signal tells stacks to a controlling process; there is none here.
+        .args(["-ex", "handle SIG62 nostop noprint pass"])
+        .arg("--args")
+        .arg(&request.program.path)
+        .args(&request.program.arguments)
+        .exec();
+    Err(error).context("cannot start gdb")
+}

@@ -1,0 +1,204 @@
+//! The campaign that turns candidates into verdicts (paper 5, sections 3.2 to 3.4, on one
+//! machine): few runs with many candidates each until every candidate has met in both orders or
+//! has been tried enough; then harm is looked for and traced to its race.
+//!
+//! A violation in a run with several meetings is traced by running each of them alone. It counts
+//! as a race's doing when that race's order alone brings it about and the reversed order does not;
+//! when no race explains it that way, it counts for those whose meeting alone brings it about in
+//! whichever order. The delays alone, without a meeting, are never blamed on a race.
+
+use std::time::{Duration, Instant};
+
+use racewarden_schedule::gate::{Order, Orders};
+
+use super::build::GatedProgram;
+use super::plan::{Plan, harm_runs, meeting_run};
+use super::runner::{Program, RunEnd, Violation};
+use super::target::{Harm, Target};
+
+/// What a campaign may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most runs that look for meetings.
+    pub runs: u64,
+    /// Most time for everything.
+    pub time: Duration,
+    /// The first wait at a gate.
+    pub wait: Duration,
+    /// Most time for one run.
+    pub run_time: Duration,
+}
+
+pub struct Campaign<'a> {
+    pub program: &'a Program,
+    pub gated: &'a GatedProgram,
+    pub limits: Limits,
+    pub targets: Vec<Target>,
+    /// What the program does by itself.
+    pub natural: Option<RunEnd>,
+    pub runs: u64,
+    begin: Instant,
+}
+
+impl<'a> Campaign<'a> {
+    pub fn new(
+        program: &'a Program,
+        gated: &'a GatedProgram,
+        targets: Vec<Target>,
+        limits: Limits,
+    ) -> Self {
+        let begin = Instant::now();
+        Campaign { program, gated, limits, targets, natural: None, runs: 0, begin }
+    }
+
+    /// Runs the whole campaign. `progress` is told the state after each run.
+    pub fn conduct(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
+        let natural = self.program.run(&Orders::default(), self.limits.run_time)?;
+        self.runs += 1;
+        self.natural = Some(natural);
+        progress(self);
+        for number in 0..self.limits.runs {
+            if self.time_is_over() || self.targets.iter().all(Target::is_settled) {
+                break;
+            }
+            let plan = meeting_run(number, self.limits.wait, self.natural_duration());
+            self.run_together(plan, |target, order| target.wants(order))?;
+            progress(self);
+        }
+        for plan in harm_runs(self.limits.wait) {
+            if self.time_is_over() {
+                break;
+            }
+            let suspects = |target: &Target| target.harm.is_none() && target.tally.is_met();
+            if self.targets.iter().any(suspects) {
+                self.run_together(plan, |target, _| suspects(target))?;
+                progress(self);
+            }
+        }
+        Ok(())
+    }
+
+    fn time_is_over(&self) -> bool {
+        self.begin.elapsed() >= self.limits.time
+    }
+
+    fn natural_duration(&self) -> Duration {
+        self.natural.as_ref().map_or(Duration::ZERO, |end| end.duration)
+    }
+
+    /// Whether the program fails by itself in the same way.
+    fn is_natural(&self, violation: &Violation) -> bool {
+        let natural = self.natural.as_ref().and_then(|end| end.violation.as_ref());
+        natural.is_some_and(|natural| natural.kind == violation.kind)
+    }
+
+    fn orders(&self, plan: Plan, chosen: &[usize]) -> Orders {
+        let wait_us = plan.wait.as_micros() as u64;
+        Orders {
+            wait_us,
+            run_budget_us: wait_us.saturating_mul(10).max(3_000_000),
+            seed: plan.seed,
+            linger: plan.linger,
+            targets: chosen.iter().map(|&at| self.targets[at].order(plan.order)).collect(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// One run with the chosen targets (positions in `targets`).
+    fn run_with(&mut self, plan: Plan, chosen: &[usize]) -> anyhow::Result<RunEnd> {
+        let orders = self.orders(plan, chosen);
+        // A run may take as long as by itself, several times over, plus all its waits.
+        let waits = Duration::from_micros(orders.run_budget_us);
+        let limit = (self.natural_duration() * 10 + waits + Duration::from_secs(5))
+            .min(self.limits.run_time);
+        self.runs += 1;
+        self.program.run(&orders, limit)
+    }
+
+    fn run_together(
+        &mut self,
+        plan: Plan,
+        wanted: impl Fn(&Target, Order) -> bool,
+    ) -> anyhow::Result<()> {
+        let chosen: Vec<usize> =
+            (0..self.targets.len()).filter(|&at| wanted(&self.targets[at], plan.order)).collect();
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        let end = self.run_with(plan, &chosen)?;
+        let met = self.learn(plan, &chosen, &end);
+        if let Some(violation) = &end.violation
+            && !met.is_empty()
+        {
+            self.trace(plan, &met, violation)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the chosen targets learn from a run; returns those that met.
+    fn learn(&mut self, plan: Plan, chosen: &[usize], end: &RunEnd) -> Vec<usize> {
+        let wait_us = plan.wait.as_micros() as u64;
+        let gated = self.gated;
+        chosen
+            .iter()
+            .copied()
+            .filter(|&at| self.targets[at].learn(gated, plan.order, wait_us, end))
+            .collect()
+    }
+
+    /// Finds out which of the races that met explains a violation.
+    fn trace(&mut self, plan: Plan, met: &[usize], violation: &Violation) -> anyhow::Result<()> {
+        let natural = self.is_natural(violation);
+        let mut explained = false;
+        let mut in_either_order = Vec::new();
+        // The last meeting before a violation is the likeliest cause.
+        for &at in met.iter().rev() {
+            if self.time_is_over() {
+                break;
+            }
+            let Some(harm) = self.harm_alone(plan, at)? else { continue };
+            let reversed = Plan { order: plan.order.reversed(), ..plan };
+            if self.harm_alone(reversed, at)?.is_none() {
+                self.blame(at, harm);
+                explained = true;
+            } else {
+                in_either_order.push((at, harm));
+            }
+        }
+        if !explained && !natural {
+            for (at, harm) in in_either_order {
+                self.blame(at, harm);
+            }
+        }
+        Ok(())
+    }
+
+    fn blame(&mut self, at: usize, harm: Harm) {
+        let target = &mut self.targets[at];
+        target.tally.violations.push((harm.order, harm.violation.kind));
+        target.harm.get_or_insert(harm);
+    }
+
+    /// Runs one target alone; the violation, if it met and the run failed.
+    fn harm_alone(&mut self, plan: Plan, at: usize) -> anyhow::Result<Option<Harm>> {
+        // A meeting alone may need another try; a violation must follow a meeting.
+        for seed in 0..3 {
+            let plan = Plan { seed, ..plan };
+            let end = self.run_with(plan, &[at])?;
+            if self.learn(plan, &[at], &end).is_empty() {
+                continue;
+            }
+            let schedule = self.targets[at].schedule_of(self.gated, &end.events);
+            if let Some(code) = end.status.and_then(|status| status.code()) {
+                self.targets[at].exit_codes.insert(plan.order, code);
+            }
+            return Ok(end.violation.map(|violation| Harm {
+                order: plan.order,
+                linger: plan.linger,
+                violation,
+                schedule,
+            }));
+        }
+        Ok(None)
+    }
+}

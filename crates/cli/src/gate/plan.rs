@@ -1,0 +1,69 @@
+//! Which run comes next: a pure decision with its own tests.
+
+use std::time::Duration;
+
+use racewarden_schedule::gate::{Linger, Order};
+
+/// One run to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    pub order: Order,
+    pub seed: u64,
+    pub wait: Duration,
+    pub linger: Linger,
+}
+
+/// How far the threads are pulled apart when harm is looked for.
+pub const LINGER: Duration = Duration::from_millis(100);
+
+/// The `number`th run that looks for meetings. Orders alternate. Waits grow: the first runs wait
+/// as little as the paper does, later ones up to twice the program's own duration, so that a
+/// partner that comes late still comes.
+pub fn meeting_run(number: u64, wait: Duration, natural: Duration) -> Plan {
+    let order = if number.is_multiple_of(2) { Order::Forward } else { Order::Backward };
+    let round = number / 2;
+    let longest = (natural * 2).max(wait).min(Duration::from_secs(5)).max(wait);
+    let grown = wait.saturating_mul(1 << round.min(6)).min(longest);
+    Plan { order, seed: round, wait: grown, linger: Linger::Nobody }
+}
+
+/// The runs that look for harm once a race is met: each order, with either thread staying behind.
+pub fn harm_runs(wait: Duration) -> Vec<Plan> {
+    let us = LINGER.as_micros() as u64;
+    let mut plans = Vec::new();
+    for linger in [Linger::Nobody, Linger::Follower { us }, Linger::Leader { us }] {
+        for order in Order::BOTH {
+            plans.push(Plan { order, seed: 0, wait, linger });
+        }
+    }
+    plans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn orders_alternate_and_waits_grow_to_the_programs_own_duration() {
+        let plans: Vec<Plan> = (0..8).map(|n| meeting_run(n, 200 * MS, 1000 * MS)).collect();
+        assert_eq!(plans[0].order, Order::Forward);
+        assert_eq!(plans[1].order, Order::Backward);
+        let waits: Vec<u128> = plans.iter().map(|plan| plan.wait.as_millis()).collect();
+        assert_eq!(waits, [200, 200, 400, 400, 800, 800, 1600, 1600]);
+        let last = meeting_run(40, 200 * MS, 1000 * MS);
+        assert_eq!(last.wait.as_millis(), 2000);
+        assert_eq!(meeting_run(40, 200 * MS, MS).wait.as_millis(), 200);
+        assert_eq!(meeting_run(40, 200 * MS, 100_000 * MS).wait.as_millis(), 5000);
+    }
+
+    #[test]
+    fn harm_is_looked_for_in_both_orders_with_either_thread_late() {
+        let plans = harm_runs(200 * MS);
+        assert_eq!(plans.len(), 6);
+        for order in Order::BOTH {
+            assert_eq!(plans.iter().filter(|plan| plan.order == order).count(), 3);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Replays a schedule: brings its racing pair to their accesses at one instant again.
+
+use std::time::Duration;
+
+use racewarden_schedule::Schedule;
+use racewarden_schedule::gate::{Event, Linger, Order, Orders, StepGate, TargetOrder};
+
+use super::build::GatedProgram;
+use super::runner::{Program, RunEnd};
+
+pub struct ReplayRequest<'a> {
+    pub program: &'a Program,
+    pub gated: &'a GatedProgram,
+    pub schedule: &'a Schedule,
+    pub linger: Linger,
+    /// How long a thread waits for its turn.
+    pub patience: Duration,
+    /// Most time for one run.
+    pub limit: Duration,
+    /// Most runs.
+    pub attempts: u32,
+}
+
+pub struct ReplayOutcome {
+    /// Both threads of the racing pair stood at their accesses to overlapping memory at one
+    /// instant, neither having performed it: the race is proved.
+    pub reached: bool,
+    /// How many steps were performed.
+    pub steps: usize,
+    pub attempts: u32,
+    /// The run that showed it, or the last one.
+    pub end: RunEnd,
+}
+
+/// Follows the schedule exactly; when its visits do not come that way (a loop went round another
+/// number of times), brings the pair together wherever the two threads come by.
+pub fn replay(request: &ReplayRequest) -> anyhow::Result<ReplayOutcome> {
+    let exact = exact_orders(request)?;
+    let mut attempt = 0;
+    loop {
+        let relaxed = attempt > 0 && attempt % 2 == 1;
+        let orders = match (relaxed, relaxed_orders(request, u64::from(attempt / 2))) {
+            (true, Some(orders)) => orders,
+            _ => exact.clone(),
+        };
+        let end = request.program.run(&orders, request.limit)?;
+        attempt += 1;
+        let reached = end.events.iter().any(|event| {
+            matches!(event, Event::PairStands { overlapping: true } | Event::Met { .. })
+        });
+        let steps =
+            end.events.iter().filter(|event| matches!(event, Event::Stepped { .. })).count();
+        if reached || attempt >= request.attempts {
+            return Ok(ReplayOutcome { reached, steps, attempts: attempt, end });
+        }
+    }
+}
+
+/// The orders that follow the schedule to the letter.
+pub fn exact_orders(request: &ReplayRequest) -> anyhow::Result<Orders> {
+    let steps = request
+        .schedule
+        .steps
+        .iter()
+        .map(|step| {
+            let gate = gate_of(request.gated, &step.function, step.instruction)?;
+            Ok(StepGate { thread: step.thread.clone(), gate, occurrence: step.occurrence })
+        })
+        .collect::<anyhow::Result<_>>()?;
+    Ok(Orders {
+        wait_us: request.patience.as_micros() as u64,
+        linger: request.linger,
+        steps,
+        ..Orders::default()
+    })
+}
+
+fn relaxed_orders(request: &ReplayRequest, seed: u64) -> Option<Orders> {
+    let [.., first, second] = request.schedule.steps.as_slice() else { return None };
+    let gate = |step: &racewarden_schedule::Step| {
+        gate_of(request.gated, &step.function, step.instruction).ok()
+    };
+    let sides = [vec![gate(first)?], vec![gate(second)?]];
+    let target = TargetOrder { number: 0, order: Order::Forward, sides, avoid: false };
+    Some(Orders {
+        wait_us: request.patience.as_micros() as u64 / 4,
+        run_budget_us: request.patience.as_micros() as u64 * 4,
+        linger: request.linger,
+        seed,
+        targets: vec![target],
+        steps: Vec::new(),
+    })
+}
+
+fn gate_of(gated: &GatedProgram, function: &str, instruction: u32) -> anyhow::Result<u32> {
+    gated
+        .map
+        .gates
+        .iter()
+        .find(|gate| gate.function == function && gate.instruction == instruction)
+        .map(|gate| gate.number)
+        .ok_or_else(|| anyhow::anyhow!("the program has no instruction {function}+{instruction}"))
+}

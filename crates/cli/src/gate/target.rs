@@ -1,0 +1,93 @@
+//! One candidate race in a campaign.
+
+use std::collections::BTreeMap;
+
+use racewarden_schedule::Schedule;
+use racewarden_schedule::gate::{Event, Judgement, Linger, Order, Tally, TargetOrder, judge};
+
+use super::build::GatedProgram;
+use super::runner::{RunEnd, Violation};
+
+/// A violation that this race explains.
+#[derive(Debug, Clone)]
+pub struct Harm {
+    pub order: Order,
+    pub linger: Linger,
+    pub violation: Violation,
+    pub schedule: Option<Schedule>,
+}
+
+#[derive(Debug)]
+pub struct Target {
+    /// Index into the races, and the number in orders and events.
+    pub index: usize,
+    pub sides: [Vec<u32>; 2],
+    pub tally: Tally,
+    /// How the two threads met, by order.
+    pub schedules: BTreeMap<Order, Schedule>,
+    pub harm: Option<Harm>,
+    /// Exit codes of runs in which the order was enforced alone.
+    pub exit_codes: BTreeMap<Order, i32>,
+    pub longest_wait_us: u64,
+}
+
+impl Target {
+    pub fn new(index: usize, sides: [Vec<u32>; 2]) -> Self {
+        Target {
+            index,
+            sides,
+            tally: Tally::default(),
+            schedules: BTreeMap::new(),
+            harm: None,
+            exit_codes: BTreeMap::new(),
+            longest_wait_us: 0,
+        }
+    }
+
+    /// Whether both sites have gates; without, nothing can be learned.
+    pub fn is_gated(&self) -> bool {
+        self.sides.iter().all(|side| !side.is_empty())
+    }
+
+    pub fn order(&self, order: Order) -> TargetOrder {
+        TargetOrder { number: self.index as u32, order, sides: self.sides.clone(), avoid: false }
+    }
+
+    /// Whether a run that looks for meetings in `order` should include it.
+    pub fn wants(&self, order: Order) -> bool {
+        self.is_gated()
+            && !self.tally.is_met_in(order)
+            && judge(&self.tally).judgement != Judgement::LikelyFalse
+    }
+
+    /// Whether there is nothing more to learn about meetings.
+    pub fn is_settled(&self) -> bool {
+        Order::BOTH.iter().all(|order| !self.wants(*order))
+    }
+
+    /// Takes what a run showed about this race; returns whether its threads met.
+    pub fn learn(
+        &mut self,
+        program: &GatedProgram,
+        order: Order,
+        wait_us: u64,
+        end: &RunEnd,
+    ) -> bool {
+        self.tally.add_run(self.index as u32, order, &self.sides, &end.events);
+        self.longest_wait_us = self.longest_wait_us.max(wait_us);
+        let Some(schedule) = self.schedule_of(program, &end.events) else { return false };
+        self.schedules.entry(order).or_insert(schedule);
+        true
+    }
+
+    /// The schedule by which the threads met, from the events of a run.
+    pub fn schedule_of(&self, program: &GatedProgram, events: &[Event]) -> Option<Schedule> {
+        events.iter().find_map(|event| match event {
+            Event::Met { target, leader, follower, .. } if *target == self.index as u32 => {
+                let steps = vec![program.step(leader)?, program.step(follower)?];
+                Some(Schedule { steps })
+            }
+            _ => None,
+        })
+    }
+}
