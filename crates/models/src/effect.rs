@@ -1,0 +1,374 @@
+//! What a function does, as far as races are concerned.
+
+use serde::Deserialize;
+
+use crate::Operand;
+
+/// One thing that a call does. Arguments are named by [`Operand`]s.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Effect {
+    // Locks
+    Acquire(Acquire),
+    Release(Release),
+    LockInit {
+        lock: Operand,
+    },
+    LockDestroy {
+        lock: Operand,
+    },
+    /// Interrupts (or preemption) are off on this processor until they are enabled again.
+    DisableInterrupts,
+    EnableInterrupts,
+    /// All code up to the matching end runs as if under one program-wide lock.
+    AtomicBegin,
+    AtomicEnd,
+    /// The whole body of the function runs as if under one program-wide lock.
+    AtomicBody,
+
+    // Threads
+    CreateThread(CreateThread),
+    Join {
+        thread: Operand,
+        #[serde(default)]
+        success: Success,
+    },
+    Detach {
+        thread: Operand,
+    },
+    ThreadExit,
+    Cancel {
+        thread: Operand,
+    },
+
+    // Conditions, barriers, semaphores
+    CondInit {
+        cond: Operand,
+    },
+    CondDestroy {
+        cond: Operand,
+    },
+    /// Releases `mutex`, waits, takes it again before it returns, signalled or timed out.
+    CondWait {
+        cond: Operand,
+        #[serde(default)]
+        mutex: Option<Operand>,
+        #[serde(default)]
+        timed: bool,
+    },
+    CondSignal {
+        cond: Operand,
+    },
+    CondBroadcast {
+        cond: Operand,
+    },
+    BarrierInit {
+        barrier: Operand,
+        #[serde(default)]
+        count: Option<Operand>,
+    },
+    BarrierWait {
+        barrier: Operand,
+    },
+    BarrierDestroy {
+        barrier: Operand,
+    },
+    SemInit {
+        semaphore: Operand,
+        #[serde(default)]
+        value: Option<Operand>,
+    },
+    SemPost {
+        semaphore: Operand,
+    },
+    SemWait {
+        semaphore: Operand,
+        #[serde(default)]
+        success: Success,
+        #[serde(default)]
+        timed: bool,
+        #[serde(default, rename = "try")]
+        tries: bool,
+    },
+    SemDestroy {
+        semaphore: Operand,
+    },
+
+    // Once
+    /// Runs `function` unless it ran before under `control`; returns when it has run.
+    Once {
+        control: Operand,
+        function: Operand,
+        #[serde(default)]
+        data: Option<Operand>,
+    },
+    /// The caller initialises when the call succeeds; otherwise someone has, and it is visible.
+    OnceBegin {
+        control: Operand,
+        success: Success,
+    },
+    OnceEnd {
+        control: Operand,
+    },
+
+    /// What was done before this on `object`…
+    SyncRelease {
+        object: Operand,
+    },
+    /// …is visible after this on the same object.
+    SyncAcquire {
+        object: Operand,
+    },
+    Fence,
+
+    // Thread-specific data
+    TlsCreate {
+        key: Operand,
+        #[serde(default)]
+        destructor: Option<Operand>,
+    },
+    TlsGet {
+        key: Operand,
+    },
+    TlsSet {
+        key: Operand,
+        value: Operand,
+    },
+
+    // Memory
+    /// The result (or what `into` points at) is memory that no one else knows yet.
+    Alloc {
+        #[serde(default)]
+        size: Option<Operand>,
+        /// Where the pointer is put when it is not the result.
+        #[serde(default)]
+        into: Option<Operand>,
+        #[serde(default)]
+        zeroed: bool,
+    },
+    Free {
+        pointer: Operand,
+    },
+    Realloc {
+        pointer: Operand,
+        size: Operand,
+    },
+    Reads(Range),
+    Writes(Range),
+    /// Copies bytes, pointers among them; reads one range and writes the other.
+    Copies {
+        to: Operand,
+        from: Operand,
+        length: Length,
+    },
+    /// An atomic operation by library call (libatomic).
+    Atomic(AtomicCall),
+    ReturnsArg {
+        arg: Operand,
+    },
+    /// The result points somewhere into the same object as the argument.
+    ReturnsInto {
+        arg: Operand,
+    },
+    /// The result points at memory that the library owns and that other threads share.
+    ReturnsStatic,
+    /// Other threads may come to see the object.
+    Publishes {
+        pointer: Operand,
+    },
+
+    // Control
+    NoReturn,
+    /// Touches no memory that the program can name, and synchronises nothing.
+    Pure,
+    /// Calls a function that it was given, on this thread, before it returns.
+    Calls {
+        function: Operand,
+        #[serde(default)]
+        arguments: Vec<Operand>,
+    },
+    /// Keeps a function to be called later.
+    Registers {
+        function: Operand,
+        #[serde(default)]
+        arguments: Vec<Operand>,
+        at: Moment,
+    },
+    /// The path ends here when the argument is zero.
+    Assume {
+        condition: Operand,
+    },
+    /// Any value may be returned.
+    Nondet,
+    /// A property is violated when this is reached.
+    Error,
+}
+
+/// Taking a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Acquire {
+    pub lock: Operand,
+    #[serde(default)]
+    pub mode: Mode,
+    #[serde(default)]
+    pub kind: LockKind,
+    /// What the result must be for the lock to be held.
+    #[serde(default)]
+    pub success: Success,
+    /// Gives up at once when the lock is taken.
+    #[serde(default, rename = "try")]
+    pub tries: bool,
+    #[serde(default)]
+    pub timed: bool,
+    /// The holder may take it again.
+    #[serde(default)]
+    pub reentrant: bool,
+}
+
+/// Giving up a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Release {
+    pub lock: Operand,
+    /// The mode that is given up; `None` for whichever is held.
+    #[serde(default)]
+    pub mode: Option<Mode>,
+    #[serde(default)]
+    pub kind: LockKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CreateThread {
+    pub start: Start,
+    /// Passed to the start function.
+    #[serde(default)]
+    pub data: Option<Operand>,
+    /// Where the thread's name is put, for joining.
+    #[serde(default)]
+    pub handle: Option<Operand>,
+    /// How many threads the call may start.
+    #[serde(default)]
+    pub count: ThreadCount,
+    /// The threads have ended when the call returns (a parallel region).
+    #[serde(default)]
+    pub joins: bool,
+    /// The caller itself runs the start function too.
+    #[serde(default)]
+    pub includes_caller: bool,
+}
+
+/// The function that a thread starts in.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Start {
+    Function(Operand),
+    /// A virtual function of an object: the slot's byte offset in its table.
+    Virtual {
+        object: Operand,
+        slot: u64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadCount {
+    #[default]
+    One,
+    Many,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    Read,
+    #[default]
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockKind {
+    #[default]
+    Mutex,
+    RwLock,
+    Spin,
+    SeqLock,
+    Rcu,
+    File,
+}
+
+/// When a call with a result has done what the effect says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Success {
+    #[default]
+    Always,
+    /// The result is zero.
+    Zero,
+    NonZero,
+    /// The result is zero or positive.
+    NotNegative,
+}
+
+/// When a kept function is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// At the end of the process.
+    Exit,
+    ThreadExit,
+    /// In a signal handler, on any thread.
+    Signal,
+    /// On another thread or processor, any time later.
+    Concurrent,
+    Fork,
+}
+
+/// Bytes at an address.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Range {
+    pub pointer: Operand,
+    #[serde(default)]
+    pub length: Length,
+}
+
+/// How many bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Length {
+    /// The object pointed at, whatever its size.
+    #[default]
+    Object,
+    Bytes(u64),
+    Arg(Operand),
+    /// Two arguments multiplied.
+    Product(Operand, Operand),
+    /// Up to and with the terminating NUL.
+    String,
+    /// A string, but at most so many bytes.
+    StringUpTo(Operand),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AtomicCall {
+    pub address: Operand,
+    #[serde(default)]
+    pub length: Length,
+    pub op: AtomicOp,
+    /// The argument that holds the C11 memory order.
+    #[serde(default)]
+    pub order: Option<Operand>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtomicOp {
+    Load,
+    Store,
+    Rmw,
+    CompareExchange,
+}
