@@ -17,7 +17,7 @@ mod verdict;
 
 pub use conclusion::{Conclusion, conclude};
 pub use fingerprint::Fingerprint;
-pub use merge::merge_races;
+pub use merge::{PairIndex, merge_races};
 pub use report::{Engine, Evidence, Note, NoteKind, Race, Report, SCHEMA};
 pub use site::{AccessKind, Frame, HeldLock, LockMode, Site};
 pub use verdict::Verdict;

@@ -19,19 +19,41 @@ fn pair(race: &Race) -> (Place, Place) {
     if b < a { (b, a) } else { (a, b) }
 }
 
+/// Finds races by their pair of places.
+#[derive(Debug, Default)]
+pub struct PairIndex {
+    positions: HashMap<(Place, Place), Vec<usize>>,
+}
+
+impl PairIndex {
+    pub fn new(races: &[Race]) -> Self {
+        let mut index = PairIndex::default();
+        for (position, race) in races.iter().enumerate() {
+            index.insert(position, race);
+        }
+        index
+    }
+
+    /// Notes that `race` stands at `position` of the list that [`find`](Self::find) is given.
+    pub fn insert(&mut self, position: usize, race: &Race) {
+        self.positions.entry(pair(race)).or_default().push(position);
+    }
+
+    /// Where in `races` the same pair of accesses stands.
+    pub fn find(&self, races: &[Race], race: &Race) -> Option<usize> {
+        best_match(races, self.positions.get(&pair(race))?, race)
+    }
+}
+
 /// Adds `incoming` to `races`: a race on a known pair of places brings its evidence there, any
 /// other is appended.
 pub fn merge_races(races: &mut Vec<Race>, incoming: Vec<Race>) {
-    let mut index: HashMap<(Place, Place), Vec<usize>> = HashMap::new();
-    for (position, race) in races.iter().enumerate() {
-        index.entry(pair(race)).or_default().push(position);
-    }
+    let mut index = PairIndex::new(races);
     for race in incoming {
-        let positions = index.entry(pair(&race)).or_default();
-        match best_match(races, positions, &race) {
-            Some(position) => absorb(&mut races[position], race),
+        match index.find(races, &race) {
+            Some(position) => races[position].absorb(race),
             None => {
-                positions.push(races.len());
+                index.insert(races.len(), &race);
                 races.push(race);
             }
         }
@@ -58,22 +80,26 @@ fn best_match(races: &[Race], positions: &[usize], race: &Race) -> Option<usize>
     exact.or(if positions.len() == 1 { positions.first() } else { None }).copied()
 }
 
-fn absorb(known: &mut Race, news: Race) {
-    known.verdict = stronger(known.verdict, news.verdict);
-    known.rank = known.rank.max(news.rank);
-    let swapped = place(&known.sites[0]) != place(&news.sites[0]);
-    let [a, b] = news.sites;
-    let (first, second) = if swapped { (b, a) } else { (a, b) };
-    enrich(&mut known.sites[0], first);
-    enrich(&mut known.sites[1], second);
-    if known.object.is_empty() {
-        known.object = news.object;
-        known.fingerprint = Fingerprint::of(&known.sites[0], &known.sites[1], &known.object);
-    }
-    known.evidence.extend(news.evidence);
-    for reason in news.reasons {
-        if !known.reasons.contains(&reason) {
-            known.reasons.push(reason);
+impl Race {
+    /// Takes over what another engine knows about the same pair of accesses.
+    pub fn absorb(&mut self, news: Race) {
+        let known = self;
+        known.verdict = stronger(known.verdict, news.verdict);
+        known.rank = known.rank.max(news.rank);
+        let swapped = place(&known.sites[0]) != place(&news.sites[0]);
+        let [a, b] = news.sites;
+        let (first, second) = if swapped { (b, a) } else { (a, b) };
+        enrich(&mut known.sites[0], first);
+        enrich(&mut known.sites[1], second);
+        if known.object.is_empty() {
+            known.object = news.object;
+            known.fingerprint = Fingerprint::of(&known.sites[0], &known.sites[1], &known.object);
+        }
+        known.evidence.extend(news.evidence);
+        for reason in news.reasons {
+            if !known.reasons.contains(&reason) {
+                known.reasons.push(reason);
+            }
         }
     }
 }

@@ -5,15 +5,18 @@
 //! the history and can be undone. The store is an SQLite file by default and PostgreSQL by URL;
 //! stored formats are frozen by numbered migrations and by fixtures under `tests/`.
 //!
-//! What it may miss: two different races on one object between the same pair of functions with
-//! the same access kinds and field path share a fingerprint and so an entry.
+//! What it may miss: when lines moved between captures and several races share a fingerprint (one
+//! function, one field, same kinds), they are told apart by their order alone, so that inserting
+//! one before another swaps their histories.
 
 #![forbid(unsafe_code)]
 
 mod blocking;
 mod captures;
 mod error;
+mod insert;
 pub mod lifecycle;
+mod matching;
 mod model;
 mod person;
 mod query;

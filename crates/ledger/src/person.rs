@@ -4,9 +4,10 @@
 use racewarden_finding::{Engine, Evidence};
 use sqlx::{Any, AssertSqlSafe, Row, Transaction};
 
+use crate::insert::{Bind, HISTORY, history_row, insert};
 use crate::lifecycle::{self, Event, Mark};
 use crate::query::history_item;
-use crate::record::{Bind, HISTORY, history_row, insert, snapshot, store_state};
+use crate::record::{snapshot, store_state};
 use crate::rows::{RACE_COLUMNS, race_id, race_number, state, to_json};
 use crate::{Error, Ledger, Refusal, Result, State, now};
 

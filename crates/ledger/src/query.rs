@@ -49,8 +49,10 @@ impl Ledger {
 
     pub(crate) async fn race_row(&self, id: &str) -> Result<AnyRow> {
         let by_number = race_number(id).ok();
-        let sql =
-            format!("SELECT {RACE_COLUMNS} FROM races r WHERE r.number = $1 OR r.fingerprint = $2");
+        let sql = format!(
+            "SELECT {RACE_COLUMNS} FROM races r WHERE r.number = $1 OR r.id = \
+             (SELECT a.race_id FROM aliases a WHERE a.fingerprint = $2 AND a.ordinal = 1)"
+        );
         sqlx::query(AssertSqlSafe(sql))
             .bind(by_number.unwrap_or(-1))
             .bind(id)

@@ -3,26 +3,20 @@
 //!
 //! Everything of one report goes into one transaction: it is all there or not at all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use racewarden_finding::{Engine, Evidence, Race, Report};
+use racewarden_finding::{Engine, PairIndex, Race, Report, Verdict};
 use sqlx::{Any, AssertSqlSafe, Row, Transaction};
 
+use crate::insert::{Bind, HISTORY, RACES, SITES, history_row, insert, race_row, site_rows};
 use crate::lifecycle::{self, Event};
-use crate::rows::{haystack, proof_number, race_id, state, to_json};
+use crate::matching::{Known, Matcher, known_of, stored_sites};
+use crate::rows::{haystack, proof_number, race_id, to_json};
 use crate::store::placeholders;
 use crate::{CaptureInfo, Ledger, Recorded, Result, RunInfo, State, Status};
 
-/// Rows per statement: far below both backends' limits on parameters.
+/// Keys per query.
 const CHUNK: usize = 200;
-
-/// What the ledger knew of a race before the report.
-#[derive(Clone)]
-pub(crate) struct Known {
-    pub row: i64,
-    pub number: i64,
-    pub state: State,
-}
 
 type Writer = Transaction<'static, Any>;
 
@@ -52,15 +46,35 @@ impl Ledger {
 }
 
 /// The report's races under their ledger names.
-fn named(report: &Report, known: &BTreeMap<String, Known>) -> Vec<Race> {
+fn named(report: &Report, known: &[Known]) -> Vec<Race> {
     let mut races = report.races.clone();
-    for race in &mut races {
-        if let Some(known) = known.get(&race.fingerprint.0) {
-            race.id = race_id(known.number);
-            race.verdict = known.state.verdict();
-        }
+    for (race, known) in races.iter_mut().zip(known) {
+        race.id = race_id(known.number);
+        race.verdict = known.state.verdict();
     }
     races
+}
+
+/// Each pair of accesses once, and for each race of the report which of them it is.
+fn without_repetition(report: &Report) -> (Vec<Race>, Vec<usize>) {
+    let mut races: Vec<Race> = Vec::new();
+    let mut index = PairIndex::default();
+    let groups = report
+        .races
+        .iter()
+        .map(|race| match index.find(&races, race) {
+            Some(position) => {
+                races[position].absorb(race.clone());
+                position
+            }
+            None => {
+                index.insert(races.len(), race);
+                races.push(race.clone());
+                races.len() - 1
+            }
+        })
+        .collect();
+    (races, groups)
 }
 
 struct Merge<'a> {
@@ -71,52 +85,45 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges every race of the report; gives the state of each afterwards.
-    async fn races(
-        &mut self,
-        writer: &mut Writer,
-        report: &Report,
-    ) -> Result<BTreeMap<String, Known>> {
-        // The same pair may come twice in a report: the strongest stands, evidence is joined.
-        let mut by_print: BTreeMap<&str, Race> = BTreeMap::new();
-        for race in &report.races {
-            match by_print.get_mut(race.fingerprint.0.as_str()) {
-                Some(first) => {
-                    let extra = race.evidence.iter().filter(|e| !first.evidence.contains(e));
-                    let extra: Vec<Evidence> = extra.cloned().collect();
-                    first.evidence.extend(extra);
-                    first.verdict = first.verdict.max(race.verdict);
-                    first.rank = first.rank.max(race.rank);
-                }
-                None => {
-                    by_print.insert(&race.fingerprint.0, race.clone());
-                }
+    /// Merges every race of the report; gives the state of each afterwards, in its order.
+    async fn races(&mut self, writer: &mut Writer, report: &Report) -> Result<Vec<Known>> {
+        let (races, groups) = without_repetition(report);
+        let mut matcher = Matcher::load(writer, &races, self.capture).await?;
+        let mut known: Vec<Option<Known>> = Vec::new();
+        let (mut fresh, mut aliases) = (Vec::new(), Vec::new());
+        for (position, race) in races.iter().enumerate() {
+            let found = matcher.find(race);
+            if let Some(ordinal) = found.new_name {
+                aliases.push((position, ordinal));
             }
-        }
-        let prints: Vec<&str> = by_print.keys().copied().collect();
-        let mut known = find_known(writer, &prints).await?;
-        // New races are numbered in the report's order, which is by importance.
-        let mut fresh: Vec<&Race> = Vec::new();
-        let mut numbered = BTreeSet::new();
-        for race in &report.races {
-            let print = race.fingerprint.0.as_str();
-            if !known.contains_key(print) && numbered.insert(print) {
-                fresh.push(&by_print[print]);
+            if found.known.is_none() {
+                fresh.push(position);
             }
+            known.push(found.known);
         }
-        for (print, race) in &by_print {
-            if let Some(entry) = known.get_mut(*print) {
+        for (race, entry) in races.iter().zip(&mut known) {
+            if let Some(entry) = entry {
                 self.seen_again(writer, race, entry).await?;
             }
         }
-        self.insert_new(writer, &fresh, &mut known).await?;
-        let mut sightings = Vec::new();
-        for print in &prints {
-            sightings.push(vec![Bind::Number(known[*print].row), Bind::Number(self.run_row)]);
+        self.insert_new(writer, &races, &fresh, &mut known).await?;
+        let known: Vec<Known> = known.into_iter().flatten().collect();
+        let (mut names, mut sightings) = (Vec::new(), Vec::new());
+        for (position, ordinal) in aliases {
+            names.push(vec![
+                Bind::Text(races[position].fingerprint.0.clone()),
+                Bind::Number(ordinal),
+                Bind::Number(known[position].row),
+            ]);
         }
-        insert(writer, "sightings (race_id, run_id)", &sightings, "").await?;
-        self.insert_evidence(writer, &by_print, &known).await?;
-        Ok(known)
+        for entry in &known {
+            sightings.push(vec![Bind::Number(entry.row), Bind::Number(self.run_row)]);
+        }
+        insert(writer, "aliases (fingerprint, ordinal, race_id)", &names, "").await?;
+        let once = " ON CONFLICT DO NOTHING";
+        insert(writer, "sightings (race_id, run_id)", &sightings, once).await?;
+        self.insert_evidence(writer, &races, &known).await?;
+        Ok(groups.into_iter().map(|group| known[group].clone()).collect())
     }
 
     async fn seen_again(
@@ -144,6 +151,7 @@ impl Merge<'_> {
             self.moved(writer, known, &next, &action, &race.reasons.join("; ")).await?;
             known.state = next;
         }
+        let race = &self.enriched(writer, race, known).await?;
         sqlx::query(
             "UPDATE races SET object = $1, race_rank = $2, last_seen = $3, last_run = $4, \
              reasons = $5, haystack = $6 WHERE id = $7",
@@ -164,11 +172,31 @@ impl Merge<'_> {
         insert(writer, SITES, &site_rows(race, known.row), "").await
     }
 
+    /// The race with what is known of its places already: a run brings stacks, a check locks.
+    /// Where the lines moved, what was known belongs to other lines and is replaced.
+    async fn enriched(&self, writer: &mut Writer, race: &Race, known: &Known) -> Result<Race> {
+        let Some(stored) = &known.stored else { return Ok(race.clone()) };
+        let sites = stored_sites(writer, known.row).await?;
+        let before = Race { sites, object: stored.object.clone(), ..race.clone() };
+        if PairIndex::new(std::slice::from_ref(&before)).find(&[before.clone()], race).is_none() {
+            return Ok(race.clone());
+        }
+        // The static engine names objects best; what it found is told first.
+        let (mut first, second) = match self.run.engine {
+            Engine::Check => (race.clone(), before),
+            _ => (before, race.clone()),
+        };
+        first.absorb(second);
+        first.reasons.dedup();
+        Ok(first)
+    }
+
     async fn insert_new(
         &mut self,
         writer: &mut Writer,
-        fresh: &[&Race],
-        known: &mut BTreeMap<String, Known>,
+        races: &[Race],
+        fresh: &[usize],
+        known: &mut [Option<Known>],
     ) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
@@ -178,34 +206,31 @@ impl Merge<'_> {
             .await?
             .try_get("last")?;
         let mut rows = Vec::new();
-        for (number, race) in (last + 1..).zip(fresh) {
+        let mut states = Vec::new();
+        for (number, position) in (last + 1..).zip(fresh) {
+            let race = &races[*position];
             // A race may come in with doubts already.
             let verdict = lifecycle::justified(race);
             let event = Event::Seen { verdict, older_than_fix: false };
-            let state = lifecycle::apply(&State::new(verdict.max(POTENTIAL)), &event)?;
+            let state = lifecycle::apply(&State::new(verdict.max(Verdict::Potential)), &event)?;
             self.recorded.new.push(race_id(number));
             rows.push(race_row(race, number, &state, self.run.at, self.run_row));
-            let print = race.fingerprint.0.clone();
-            known.insert(print, Known { row: 0, number, state });
+            states.push(state);
         }
         insert(writer, RACES, &rows, "").await?;
-        let prints: Vec<&str> = fresh.iter().map(|race| race.fingerprint.0.as_str()).collect();
-        for (print, entry) in find_known(writer, &prints).await? {
-            known.insert(print, entry);
-        }
+        let keys = sqlx::query("SELECT id, number FROM races WHERE number > $1 ORDER BY number")
+            .bind(last)
+            .fetch_all(&mut **writer)
+            .await?;
         let (mut sites, mut history) = (Vec::new(), Vec::new());
-        for race in fresh {
-            let entry = &known[&race.fingerprint.0];
-            sites.extend(site_rows(race, entry.row));
-            history.push(history_row(
-                entry.row,
-                self.run.at,
-                self.run.engine.as_str(),
-                &format!("found as {}", entry.state.verdict()),
-                &race.reasons.join("; "),
-                None,
-                &entry.state,
-            ));
+        for ((position, state), key) in fresh.iter().zip(states).zip(&keys) {
+            let race = &races[*position];
+            let (row, number) = (key.try_get("id")?, key.try_get("number")?);
+            sites.extend(site_rows(race, row));
+            let action = format!("found as {}", state.verdict());
+            let (actor, reason) = (self.run.engine.as_str(), race.reasons.join("; "));
+            history.push(history_row(row, self.run.at, actor, &action, &reason, None, &state));
+            known[*position] = Some(Known { row, number, state, stored: None });
         }
         insert(writer, SITES, &sites, "").await?;
         insert(writer, HISTORY, &history, "").await
@@ -215,14 +240,14 @@ impl Merge<'_> {
     async fn insert_evidence(
         &self,
         writer: &mut Writer,
-        races: &BTreeMap<&str, Race>,
-        known: &BTreeMap<String, Known>,
+        races: &[Race],
+        known: &[Known],
     ) -> Result<()> {
         let (mut rows, mut schedules) = (Vec::new(), Vec::new());
-        let wanted: Vec<i64> = races.keys().map(|print| known[*print].row).collect();
+        let wanted: Vec<i64> = known.iter().map(|entry| entry.row).collect();
         let stored = stored_evidence(writer, &wanted).await?;
-        for (print, race) in races {
-            let row = known[*print].row;
+        for (race, entry) in races.iter().zip(known) {
+            let row = entry.row;
             for evidence in &race.evidence {
                 let engine = evidence.engine.as_str();
                 let detail = to_json(&evidence.detail);
@@ -344,8 +369,6 @@ impl Merge<'_> {
     }
 }
 
-const POTENTIAL: racewarden_finding::Verdict = racewarden_finding::Verdict::Potential;
-
 /// What a move was, for the history.
 fn describe(before: &State, after: &State) -> String {
     match (before.status, after.status) {
@@ -430,29 +453,6 @@ async fn insert_run(
     Ok(row.try_get("id")?)
 }
 
-fn known_of(row: &sqlx::any::AnyRow) -> Result<Known> {
-    Ok(Known { row: row.try_get("id")?, number: row.try_get("number")?, state: state(row)? })
-}
-
-async fn find_known(writer: &mut Writer, prints: &[&str]) -> Result<BTreeMap<String, Known>> {
-    let mut known = BTreeMap::new();
-    for chunk in prints.chunks(CHUNK) {
-        let sql = format!(
-            "SELECT {} FROM races r WHERE r.fingerprint IN {}",
-            crate::rows::RACE_COLUMNS,
-            placeholders(1, chunk.len())
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for print in chunk {
-            query = query.bind(*print);
-        }
-        for row in query.fetch_all(&mut **writer).await? {
-            known.insert(row.try_get("fingerprint")?, known_of(&row)?);
-        }
-    }
-    Ok(known)
-}
-
 async fn stored_evidence(
     writer: &mut Writer,
     races: &[i64],
@@ -472,97 +472,4 @@ async fn stored_evidence(
         }
     }
     Ok(stored)
-}
-
-/// A value of a row to insert.
-#[derive(Debug, Clone)]
-pub(crate) enum Bind {
-    Number(i64),
-    Text(String),
-}
-
-const RACES: &str = "races (number, fingerprint, object, proof, status, regression, assessment, \
-     assignee, race_rank, first_seen, last_seen, first_run, last_run, reasons, haystack)";
-const SITES: &str = "sites (race_id, side, file, line, function, body)";
-pub(crate) const HISTORY: &str =
-    "history (race_id, at, actor, action, reason, before_state, after_state, undone)";
-
-fn race_row(race: &Race, number: i64, state: &State, at: i64, run: i64) -> Vec<Bind> {
-    vec![
-        Bind::Number(number),
-        Bind::Text(race.fingerprint.0.clone()),
-        Bind::Text(race.object.clone()),
-        Bind::Number(proof_number(state.proof)),
-        Bind::Text(state.status.as_str().to_owned()),
-        Bind::Number(i64::from(state.regression)),
-        Bind::Text(state.assessment.as_str().to_owned()),
-        Bind::Text(state.assignee.clone()),
-        Bind::Number(i64::from(race.rank)),
-        Bind::Number(at),
-        Bind::Number(at),
-        Bind::Number(run),
-        Bind::Number(run),
-        Bind::Text(to_json(&race.reasons)),
-        Bind::Text(haystack(race)),
-    ]
-}
-
-fn site_rows(race: &Race, row: i64) -> Vec<Vec<Bind>> {
-    (0..)
-        .zip(&race.sites)
-        .map(|(side, site)| {
-            vec![
-                Bind::Number(row),
-                Bind::Number(side),
-                Bind::Text(site.file.clone()),
-                Bind::Number(i64::from(site.line)),
-                Bind::Text(site.function.clone()),
-                Bind::Text(to_json(site)),
-            ]
-        })
-        .collect()
-}
-
-pub(crate) fn history_row(
-    race: i64,
-    at: i64,
-    actor: &str,
-    action: &str,
-    reason: &str,
-    before: Option<&State>,
-    after: &State,
-) -> Vec<Bind> {
-    vec![
-        Bind::Number(race),
-        Bind::Number(at),
-        Bind::Text(actor.to_owned()),
-        Bind::Text(action.to_owned()),
-        Bind::Text(reason.to_owned()),
-        Bind::Text(before.map_or(String::new(), to_json)),
-        Bind::Text(to_json(after)),
-        Bind::Number(0),
-    ]
-}
-
-/// Inserts rows many at a time. `table` and `suffix` are this crate's own words.
-pub(crate) async fn insert(
-    writer: &mut Writer,
-    table: &str,
-    rows: &[Vec<Bind>],
-    suffix: &str,
-) -> Result<()> {
-    for chunk in rows.chunks(CHUNK) {
-        let values = placeholders(chunk.len(), chunk[0].len());
-        let sql = format!("INSERT INTO {table} VALUES {values}{suffix}");
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for value in chunk.iter().flatten() {
-            query = match value {
-                Bind::Number(number) => query.bind(*number),
-                // PostgreSQL's text holds no NUL, and nothing we show needs one.
-                Bind::Text(text) => query.bind(text.replace('\0', "\u{fffd}")),
-            };
-        }
-        query.execute(&mut **writer).await?;
-    }
-    Ok(())
 }

@@ -25,7 +25,10 @@ fn site(file: &str, line: u32, function: &str, lvalue: &str) -> Site {
 }
 
 fn race(object: &str, verdict: Verdict, engine: Engine) -> Race {
-    let (a, b) = (site("src/a.c", 10, "f", object), site("src/b.c", 20, "g", object));
+    // Another object is accessed at another place, x before y.
+    let line = object.bytes().fold(7, |sum: u32, byte| sum.wrapping_mul(31) ^ u32::from(byte));
+    let line = u32::from(object.as_bytes()[0]) * 1_000_000 + line % 1_000_000;
+    let (a, b) = (site("src/a.c", line, "f", object), site("src/b.c", line, "g", object));
     let mut race = Race::new(a, b, object, verdict);
     race.evidence.push(Evidence::new(engine).with("runs", 1));
     race
@@ -67,13 +70,14 @@ fn races_meet_by_fingerprint_and_keep_their_names() {
         assert_eq!(first.new, ["R1", "R2"]);
         let mut moved = observed("y");
         moved.sites[0].line += 100;
-        let second = record(&ledger, Engine::Run, "c1", vec![observed("z"), moved]).await;
+        let line = moved.sites[0].line;
+        let second = record(&ledger, Engine::Run, "c2", vec![observed("z"), moved]).await;
         assert_eq!(second.new, ["R3"]);
         let names: Vec<&str> = second.races.iter().map(|race| race.id.as_str()).collect();
-        assert_eq!(names, ["R3", "R2"]);
+        assert_eq!(names, ["R2", "R3"], "found again where the lines moved");
         let entry = ledger.race("R2").await.unwrap();
         assert_eq!(entry.race.verdict, Verdict::Observed);
-        assert_eq!(entry.race.sites[0].line, 110, "the latest place is shown");
+        assert_eq!(entry.race.sites[0].line, line, "the latest place is shown");
         let engines: Vec<Engine> = entry.race.evidence.iter().map(|e| e.engine).collect();
         assert_eq!(engines, [Engine::Check, Engine::Run]);
         let same = ledger.race(&entry.race.fingerprint.0).await.unwrap();
@@ -90,6 +94,54 @@ fn the_same_pair_twice_in_a_report_is_one_race() {
         assert_eq!(done.new, ["R1"]);
         assert_eq!(done.races.len(), 2);
         assert_eq!(ledger.race("R1").await.unwrap().race.evidence.len(), 2);
+    });
+}
+
+#[test]
+fn engines_meet_at_a_place_whatever_they_call_the_object() {
+    on_both(|ledger, _| async move {
+        let mut known = potential("struct conn.state");
+        known.sites[0].locks.push(racewarden_finding::HeldLock {
+            name: "lock".into(),
+            mode: racewarden_finding::LockMode::Write,
+            acquired_at: String::new(),
+        });
+        record(&ledger, Engine::Check, "c1", vec![known]).await;
+        let here = |mut race: Race| {
+            let lines = potential("struct conn.state").sites.map(|site| site.line);
+            (race.sites[0].line, race.sites[1].line) = (lines[0], lines[1]);
+            race
+        };
+        let done = record(&ledger, Engine::Run, "c1", vec![here(observed("heap block"))]).await;
+        assert!(done.new.is_empty());
+        let entry = ledger.race("R1").await.unwrap();
+        assert_eq!(entry.race.object, "struct conn.state");
+        assert_eq!(entry.race.sites[0].locks.len(), 1, "what check knew is kept");
+        assert_eq!(entry.state.proof, Verdict::Observed);
+        let mut moved = here(observed("heap block"));
+        moved.sites.iter_mut().for_each(|site| site.line += 7);
+        let later = record(&ledger, Engine::Run, "c2", vec![moved]).await;
+        assert!(later.new.is_empty(), "both names are remembered");
+    });
+}
+
+#[test]
+fn several_accesses_of_one_function_are_several_races() {
+    on_both(|ledger, _| async move {
+        let at = |line| {
+            let mut race = potential("x");
+            race.sites[0].line = line;
+            race
+        };
+        let done = record(&ledger, Engine::Check, "c1", vec![at(10), at(11)]).await;
+        assert_eq!(done.new, ["R1", "R2"]);
+        let only_second = record(&ledger, Engine::Run, "c1", vec![at(11)]).await;
+        assert_eq!(only_second.races[0].id, "R2", "the place decides within a capture");
+        let third = record(&ledger, Engine::Run, "c1", vec![at(12)]).await;
+        assert_eq!(third.new, ["R3"]);
+        let moved = record(&ledger, Engine::Check, "c2", vec![at(110), at(111), at(112)]).await;
+        let names: Vec<&str> = moved.races.iter().map(|race| race.id.as_str()).collect();
+        assert_eq!(names, ["R1", "R2", "R3"], "the order decides across captures");
     });
 }
 

@@ -29,7 +29,7 @@ CREATE INDEX runs_by_target ON runs (target, engine, id);
 CREATE TABLE races (
     id INTEGER PRIMARY KEY,
     number BIGINT NOT NULL UNIQUE,
-    fingerprint TEXT NOT NULL UNIQUE,
+    fingerprint TEXT NOT NULL,
     object TEXT NOT NULL,
     proof BIGINT NOT NULL,
     status TEXT NOT NULL,
@@ -47,6 +47,15 @@ CREATE TABLE races (
 );
 CREATE INDEX races_by_status ON races (status, proof, race_rank);
 CREATE INDEX races_by_last_seen ON races (last_seen);
+
+-- The names a race goes by: engines may call one object differently, and one function may hold
+-- several accesses that only their order (the ordinal) tells apart.
+CREATE TABLE aliases (
+    fingerprint TEXT NOT NULL,
+    ordinal BIGINT NOT NULL,
+    race_id BIGINT NOT NULL REFERENCES races (id),
+    PRIMARY KEY (fingerprint, ordinal)
+);
 
 CREATE TABLE sites (
     id INTEGER PRIMARY KEY,
