@@ -14,6 +14,7 @@ mod module;
 mod source;
 mod text;
 mod types;
+mod verify;
 mod visit;
 
 pub use entities::{
@@ -27,5 +28,6 @@ pub use module::{
     Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
 };
 pub use source::{FieldPath, SourceLoc};
-pub use text::print;
+pub use text::{ParseError, parse, print};
 pub use types::{Type, TypeTable};
+pub use verify::{VerifyError, verify, verify_program};

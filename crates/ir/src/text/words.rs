@@ -9,6 +9,10 @@ impl<T: Copy + PartialEq> Words<T> {
     pub fn word(&self, value: T) -> &'static str {
         self.0.iter().find(|(known, _)| *known == value).map_or("?", |(_, word)| word)
     }
+
+    pub fn value(&self, word: &str) -> Option<T> {
+        self.0.iter().find(|(_, known)| *known == word).map(|(value, _)| *value)
+    }
 }
 
 macro_rules! words {
