@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
-use racewarden_finding::{Engine, Note, Report, conclude};
+use racewarden_finding::{Engine, Note, Report, conclude, merge_races};
 use racewarden_schedule::gate::{Judgement, judge};
 
 use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
@@ -92,21 +92,12 @@ pub struct ConfirmRequest<'a> {
 }
 
 /// Reads the given reports as one.
-fn candidates(files: &[PathBuf]) -> anyhow::Result<Report> {
+pub fn candidates(files: &[PathBuf]) -> anyhow::Result<Report> {
     anyhow::ensure!(!files.is_empty(), "give candidates with --report FILE.json");
     let mut all = Report::default();
     for file in files {
         let one = read_report(file)?;
-        for race in one.races {
-            let known = all.races.iter_mut().find(|known| known.fingerprint == race.fingerprint);
-            match known {
-                Some(known) => {
-                    known.verdict = known.verdict.max(race.verdict);
-                    known.evidence.extend(race.evidence);
-                }
-                None => all.races.push(race),
-            }
-        }
+        merge_races(&mut all.races, one.races);
         all.notes.extend(one.notes);
         for (reason, count) in one.excluded {
             *all.excluded.entry(reason).or_default() += count;

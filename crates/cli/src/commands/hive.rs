@@ -6,7 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use racewarden_finding::Race;
 use racewarden_hive::{ServeOptions, Tls, create_admin_token, serve};
+use racewarden_pod::HiveClient;
+use racewarden_proto::{BuildUpload, Candidate, GateTarget};
+use sha2::{Digest, Sha256};
+
+use crate::gate::build_gated;
+use crate::inputs::InputArgs;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -18,6 +25,8 @@ pub struct Args {
 enum Action {
     /// Serve pods and developers until stopped
     Serve(ServeArgs),
+    /// Build a target with gates at its candidate races and give it to the fleet
+    Publish(PublishArgs),
     /// Make an administrator's token; run it on the hive's machine
     ///
     /// The token is printed once and kept only as a hash.
@@ -64,15 +73,84 @@ struct ServeArgs {
     burst: f64,
 }
 
+#[derive(clap::Args)]
+struct PublishArgs {
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    /// The hive's address
+    #[arg(long, value_name = "URL", env = "RACEWARDEN_HIVE")]
+    hive: String,
+
+    #[arg(long)]
+    project: String,
+
+    /// Name of this build: a version or commit
+    #[arg(long, value_name = "NAME")]
+    build: String,
+
+    /// A developer's token of the project
+    #[arg(long, env = "RACEWARDEN_HIVE_TOKEN", hide_env_values = true)]
+    token: String,
+
+    /// Candidate races: `--format json` of check, run or predict
+    #[arg(long, value_name = "FILE", required = true)]
+    report: Vec<PathBuf>,
+
+    /// Certificate authority of the hive, when no public one vouches for it (PEM)
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
     match args.action {
         Action::Serve(args) => runtime.block_on(serve_until_stopped(args))?,
+        Action::Publish(args) => publish(&args)?,
         Action::AdminToken { database } => {
             println!("{}", runtime.block_on(create_admin_token(&database.database))?);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn publish(args: &PublishArgs) -> anyhow::Result<()> {
+    let capture = args.inputs.resolve()?;
+    let races: Vec<Race> =
+        super::confirm::candidates(&args.report)?.races.into_iter().filter(is_open).collect();
+    let gated = build_gated(&capture, &races, &[])?;
+    let artefact =
+        std::fs::read(&gated.path).with_context(|| format!("{}", gated.path.display()))?;
+    let hash = Sha256::digest(&artefact);
+    let mut candidates = Vec::new();
+    for (index, race) in races.into_iter().enumerate() {
+        let [first, second] = gated.sides(index);
+        if first.is_empty() || second.is_empty() {
+            eprintln!("hive: {} has no gates in this build and is left out", race.id);
+            continue;
+        }
+        candidates.push(Candidate { target: GateTarget { first, second }, race });
+    }
+    let upload = BuildUpload {
+        name: args.build.clone(),
+        sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        size: artefact.len() as u64,
+        gates: u32::try_from(gated.map.gates.len()).context("too many gates")?,
+        candidates,
+    };
+    let authority = args
+        .authority
+        .as_ref()
+        .map(|path| std::fs::read_to_string(path).with_context(|| format!("{}", path.display())))
+        .transpose()?;
+    HiveClient::with(&args.hive, &args.project, &args.token, authority.as_deref())
+        .publish(&upload, artefact)?;
+    eprintln!("hive: build {} has {} candidates", upload.name, upload.candidates.len());
+    Ok(())
+}
+
+fn is_open(race: &Race) -> bool {
+    race.verdict.is_open()
 }
 
 async fn serve_until_stopped(args: ServeArgs) -> anyhow::Result<()> {
