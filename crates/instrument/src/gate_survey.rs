@@ -7,20 +7,17 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::{
     LLVMGetDebugLocColumn, LLVMGetDebugLocDirectory, LLVMGetDebugLocFilename, LLVMGetDebugLocLine,
 };
 use inkwell::module::Module;
-use inkwell::passes::PassBuilderOptions;
 use inkwell::values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue};
 use racewarden_capture::Capture;
 use racewarden_finding::{AccessKind, Site};
 
 use crate::gate::MOST_GATES;
 use crate::gate_access::access_of;
-use crate::machine::machine_for;
 use crate::{InstrumentError, build};
 
 /// One gate: a number for an instruction.
@@ -229,19 +226,11 @@ fn can_stand_before(place: InstructionValue) -> bool {
 
 /// Brings the module into the form in which ordinals count.
 pub(crate) fn prepare(module: &Module) -> Result<(), InstrumentError> {
-    let failed = |message: String| InstrumentError::PassFailed {
+    racewarden_bitcode::prepare(module).map_err(|error| InstrumentError::PassFailed {
         path: module.get_name().to_string_lossy().into_owned().into(),
         pass: "prepare".to_owned(),
-        message,
-    };
-    let optnone = Attribute::get_named_enum_kind_id("optnone");
-    for function in module.get_functions() {
-        function.remove_enum_attribute(AttributeLoc::Function, optnone);
-    }
-    let machine = machine_for(module)?;
-    module
-        .run_passes("function(mem2reg,sroa)", &machine, PassBuilderOptions::create())
-        .map_err(|error| failed(error.to_string()))
+        message: error.to_string(),
+    })
 }
 
 /// All instructions in order: what ordinals count.

@@ -44,7 +44,7 @@ pub struct Args {
 #[derive(clap::Args, Debug, Clone)]
 pub struct BudgetArgs {
     /// Most runs that look for the threads to meet
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 8)]
     pub confirm_runs: u64,
 
     /// Most seconds for all runs together

@@ -5,7 +5,8 @@
 //! A violation in a run with several meetings is traced by running each of them alone. It counts
 //! as a race's doing when that race's order alone brings it about and the reversed order does not;
 //! when no race explains it that way, it counts for those whose meeting alone brings it about in
-//! whichever order. The delays alone, without a meeting, are never blamed on a race.
+//! whichever order. The delays alone, without a meeting, are never blamed on a race. Races that
+//! seem to do the same harm are then told apart by steering both at once.
 
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,9 @@ use super::build::GatedProgram;
 use super::plan::{Plan, harm_runs, meeting_run};
 use super::runner::{Program, RunEnd, Violation};
 use super::target::{Harm, Target};
+
+/// How many runs alone a target gets that could not be settled together with others.
+const RUNS_ALONE: u64 = 4;
 
 /// What a campaign may cost.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +69,7 @@ impl<'a> Campaign<'a> {
             self.run_together(plan, |target, order| target.wants(order))?;
             progress(self);
         }
+        self.try_alone(progress)?;
         for plan in harm_runs(self.limits.wait) {
             if self.time_is_over() {
                 break;
@@ -75,7 +80,79 @@ impl<'a> Campaign<'a> {
                 progress(self);
             }
         }
+        self.disentangle()
+    }
+
+    /// What could not be settled together gets a few runs alone, where no other target takes the
+    /// hold.
+    fn try_alone(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
+        for at in 0..self.targets.len() {
+            for number in 0..RUNS_ALONE {
+                let target = &self.targets[at];
+                let alone_helps = target.tally.sides_reached == [true, true];
+                if target.is_settled() || !alone_helps || self.time_is_over() {
+                    break;
+                }
+                let plan = meeting_run(number, self.limits.wait, self.natural_duration());
+                let plan = Plan { seed: 0, ..plan };
+                self.run_chosen(plan, &[at])?;
+                progress(self);
+            }
+        }
         Ok(())
+    }
+
+    /// Two races may both seem to do the same harm because one's order brings the other's about.
+    /// With both steered, one to its harmful order and the other to its harmless one, the cause
+    /// shows: only the race whose harmful order does the harm keeps the blame.
+    fn disentangle(&mut self) -> anyhow::Result<()> {
+        let harmed: Vec<usize> =
+            (0..self.targets.len()).filter(|&at| self.targets[at].harm.is_some()).collect();
+        for &at in &harmed {
+            for &other in harmed.iter().filter(|&&other| other != at) {
+                if self.time_is_over() {
+                    return Ok(());
+                }
+                let (Some(mine), Some(others)) =
+                    (self.targets[at].harm.clone(), self.targets[other].harm.clone())
+                else {
+                    continue;
+                };
+                let only_mine = self.harm_of_both(at, &mine, other, others.order.reversed())?;
+                if only_mine != Some(false) {
+                    continue;
+                }
+                let only_others = self.harm_of_both(other, &others, at, mine.order.reversed())?;
+                if only_others == Some(true) {
+                    self.targets[at].harm = None;
+                    self.targets[at].tally.violations.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Steers one target to its harmful order and another to `order`; whether harm was done, if
+    /// both met.
+    fn harm_of_both(
+        &mut self,
+        at: usize,
+        harm: &Harm,
+        other: usize,
+        order: Order,
+    ) -> anyhow::Result<Option<bool>> {
+        for seed in 0..2 {
+            let wait = self.limits.wait;
+            let plan = Plan { order: harm.order, seed, wait, linger: harm.linger };
+            let mut orders = self.orders(plan, &[at]);
+            orders.targets.push(self.targets[other].order(order));
+            let end = self.run_orders(&orders)?;
+            let met = |at: usize| self.targets[at].schedule_of(self.gated, &end.events).is_some();
+            if met(at) && met(other) {
+                return Ok(Some(end.violation.is_some()));
+            }
+        }
+        Ok(None)
     }
 
     fn time_is_over(&self) -> bool {
@@ -106,13 +183,16 @@ impl<'a> Campaign<'a> {
 
     /// One run with the chosen targets (positions in `targets`).
     fn run_with(&mut self, plan: Plan, chosen: &[usize]) -> anyhow::Result<RunEnd> {
-        let orders = self.orders(plan, chosen);
+        self.run_orders(&self.orders(plan, chosen))
+    }
+
+    fn run_orders(&mut self, orders: &Orders) -> anyhow::Result<RunEnd> {
         // A run may take as long as by itself, several times over, plus all its waits.
         let waits = Duration::from_micros(orders.run_budget_us);
         let limit = (self.natural_duration() * 10 + waits + Duration::from_secs(5))
             .min(self.limits.run_time);
         self.runs += 1;
-        self.program.run(&orders, limit)
+        self.program.run(orders, limit)
     }
 
     fn run_together(
@@ -122,11 +202,12 @@ impl<'a> Campaign<'a> {
     ) -> anyhow::Result<()> {
         let chosen: Vec<usize> =
             (0..self.targets.len()).filter(|&at| wanted(&self.targets[at], plan.order)).collect();
-        if chosen.is_empty() {
-            return Ok(());
-        }
-        let end = self.run_with(plan, &chosen)?;
-        let met = self.learn(plan, &chosen, &end);
+        if chosen.is_empty() { Ok(()) } else { self.run_chosen(plan, &chosen) }
+    }
+
+    fn run_chosen(&mut self, plan: Plan, chosen: &[usize]) -> anyhow::Result<()> {
+        let end = self.run_with(plan, chosen)?;
+        let met = self.learn(plan, chosen, &end);
         if let Some(violation) = &end.violation
             && !met.is_empty()
         {

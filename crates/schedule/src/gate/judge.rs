@@ -9,7 +9,7 @@ use super::events::{Event, ViolationKind};
 use super::orders::Order;
 
 /// A candidate is doubted only after this many waits in vain or misses, over both orders.
-pub const DOUBT_THRESHOLD: u64 = 4;
+pub const DOUBT_THRESHOLD: u64 = 3;
 
 /// Why an order was not enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,7 +212,6 @@ mod tests {
         events.extend([Event::OthersBlocked { gate: 1 }, Event::OthersBlocked { gate: 2 }]);
         tally.add_run(0, Order::Forward, &sides(), &events);
         assert_eq!(judge(&tally).judgement, Judgement::Open);
-        tally.add_run(0, Order::Backward, &sides(), &events);
         tally.add_run(0, Order::Backward, &sides(), &events);
         assert_eq!(judge(&tally).judgement, Judgement::Open);
         tally.add_run(0, Order::Backward, &sides(), &events);

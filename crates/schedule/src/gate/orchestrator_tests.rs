@@ -95,7 +95,19 @@ fn one_site_can_race_with_itself() {
         Orchestrator::new(&Orders { targets: vec![target], ..Orders::default() });
     assert!(matches!(orchestrator.arrive(at(1, A, 100)), Answer::Hold { .. }));
     assert_eq!(orchestrator.arrive(at(1, A, 100)), Answer::Pass);
-    assert!(matches!(orchestrator.arrive(at(2, A, 100)), Answer::Lead | Answer::Follow));
+    assert_eq!(orchestrator.arrive(at(2, A, 100)), Answer::Follow);
+}
+
+#[test]
+fn the_order_of_one_site_with_itself_goes_by_creation_not_by_arrival() {
+    for (first, second, answer) in [(2, 10, Answer::Follow), (10, 2, Answer::Lead)] {
+        let sides = [vec![A], vec![A]];
+        let target = TargetOrder { number: 7, order: Order::Forward, sides, avoid: false };
+        let mut orchestrator =
+            Orchestrator::new(&Orders { targets: vec![target], ..Orders::default() });
+        assert!(matches!(orchestrator.arrive(at(first, A, 100)), Answer::Hold { .. }));
+        assert_eq!(orchestrator.arrive(at(second, A, 100)), answer);
+    }
 }
 
 #[test]
@@ -192,4 +204,21 @@ fn an_ended_thread_is_forgotten() {
     assert!(matches!(orchestrator.arrive(at(2, B, 100)), Answer::Hold { .. }));
     assert!(matches!(orchestrator.arrive(at(3, A, 100)), Answer::Lead));
     assert_eq!(orchestrator.thread_ended(3), Some(2));
+}
+
+#[test]
+fn two_targets_in_a_row_are_both_steered() {
+    let mut two = orders(Order::Backward);
+    let sides = [vec![30], vec![30]];
+    two.targets.push(TargetOrder { number: 1, order: Order::Forward, sides, avoid: false });
+    let mut orchestrator = Orchestrator::new(&two);
+    assert_eq!(meet(&mut orchestrator), (Answer::Follow, Answer::Lead));
+    assert_eq!(orchestrator.performed(2), (Answer::Pass, Some(1)));
+    // The leader hurries on to the next target before the follower has been woken.
+    assert!(matches!(orchestrator.arrive(at(2, 30, 200)), Answer::Hold { .. }));
+    assert!(matches!(orchestrator.wake(2, Wake::Called, 1), Answer::Hold { .. }));
+    assert_eq!(orchestrator.wake(1, Wake::Called, 5), Answer::Perform);
+    orchestrator.performed(1);
+    assert_eq!(orchestrator.arrive(at(1, 30, 200)), Answer::Lead);
+    assert_eq!(orchestrator.wake(2, Wake::Called, 5), Answer::Follow);
 }

@@ -1,0 +1,199 @@
+//! The annotated programs in `tests/programs/confirm`: every candidate must get the verdict that
+//! the program states, every time.
+//!
+//! A line's `pair(N kind)` makes it a side of candidate N; `verdict(N): …` at the top states what
+//! must come out: `harmful crash|hang|assertion`, `confirmed`, `likely-false`, or `unproved`
+//! (anything but a proof). `RACEWARDEN_REPEAT` sets how often each program is tried.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use racewarden_finding::{AccessKind, Race, Report, Site, Verdict};
+
+struct Annotated {
+    path: PathBuf,
+    report: Report,
+    /// By candidate number: the words after `verdict(N):`.
+    expected: BTreeMap<u32, String>,
+    /// Fingerprint of each candidate.
+    names: BTreeMap<u32, String>,
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/confirm")
+}
+
+fn read(path: &Path) -> Annotated {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut sides: BTreeMap<u32, Vec<Site>> = BTreeMap::new();
+    let mut expected = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        if let Some(rest) = line.strip_prefix("// verdict(") {
+            let (number, words) = rest.split_once("): ").unwrap();
+            expected.insert(number.parse().unwrap(), words.trim().to_owned());
+        }
+        for mark in line.split("pair(").skip(1) {
+            let (number, kind) = mark.split(')').next().unwrap().split_once(' ').unwrap();
+            let access = if kind == "write" { AccessKind::Write } else { AccessKind::Read };
+            sides.entry(number.parse().unwrap()).or_default().push(Site {
+                file: path.to_string_lossy().into_owned(),
+                line: index as u32 + 1,
+                column: 0,
+                function: String::new(),
+                access,
+                lvalue: format!("candidate {number}"),
+                atomic: false,
+                locks: vec![],
+                thread: String::new(),
+                stack: vec![],
+            });
+        }
+    }
+    let mut report = Report::default();
+    let mut names = BTreeMap::new();
+    for (number, sites) in sides {
+        let [a, b] = <[Site; 2]>::try_from(sites).unwrap_or_else(|sites| {
+            panic!("{}: candidate {number} has {} sides", path.display(), sites.len())
+        });
+        let race = Race::new(a, b, format!("candidate {number}"), Verdict::Potential);
+        names.insert(number, race.fingerprint.0.clone());
+        report.races.push(race);
+    }
+    assert_eq!(names.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    Annotated { path: path.to_owned(), report, expected, names }
+}
+
+fn racewarden(cache: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_racewarden"));
+    command.env("RACEWARDEN_CACHE", cache).current_dir(cache);
+    command
+}
+
+fn confirm(program: &Annotated, cache: &Path) -> Report {
+    let candidates = cache.join("candidates.json");
+    std::fs::write(&candidates, serde_json::to_string(&program.report).unwrap()).unwrap();
+    let output = racewarden(cache)
+        .args(["confirm", "--format", "json", "--report"])
+        .arg(&candidates)
+        .arg(&program.path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+fn found<'r>(report: &'r Report, program: &Annotated, number: u32) -> &'r Race {
+    report.races.iter().find(|race| race.fingerprint.0 == program.names[&number]).unwrap()
+}
+
+fn detail(race: &Race, key: &str) -> Option<serde_json::Value> {
+    race.evidence.iter().rev().find_map(|evidence| evidence.detail.get(key).cloned())
+}
+
+fn check(program: &Annotated, report: &Report) {
+    for (number, expected) in &program.expected {
+        let race = found(report, program, *number);
+        let (verdict, harm) = expected.split_once(' ').unwrap_or((expected, ""));
+        let context = format!(
+            "{} candidate {number}: {} instead of {expected}; {:?}",
+            program.path.display(),
+            race.verdict,
+            race.evidence
+        );
+        match verdict {
+            "unproved" => assert!(!race.verdict.is_proof(), "{context}"),
+            _ => assert_eq!(race.verdict.as_str(), verdict, "{context}"),
+        }
+        if !harm.is_empty() {
+            let words = detail(race, "harm").unwrap();
+            assert!(words.as_str().unwrap().starts_with(harm), "{context}");
+        }
+        if race.verdict >= Verdict::Confirmed {
+            let schedule = detail(race, "schedule").unwrap();
+            assert!(schedule.as_str().unwrap().starts_with("rw1:main"), "{context}");
+        }
+    }
+}
+
+fn repetitions() -> usize {
+    std::env::var("RACEWARDEN_REPEAT").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
+}
+
+fn all() -> Vec<Annotated> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(programs()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+#[test]
+fn every_candidate_gets_its_verdict_every_time() {
+    let cache = tempfile::tempdir().unwrap();
+    let programs = all();
+    assert!(programs.len() >= 10);
+    for program in &programs {
+        for _ in 0..repetitions() {
+            check(program, &confirm(program, cache.path()));
+        }
+    }
+}
+
+#[test]
+fn a_confirmed_race_replays_from_its_printed_schedule() {
+    let cache = tempfile::tempdir().unwrap();
+    for name in ["late_teardown.c", "lost_wakeup.c", "statistics.c"] {
+        let program = read(&programs().join(name));
+        let report = confirm(&program, cache.path());
+        let race = report.races.first().unwrap();
+        let schedule = detail(race, "schedule").unwrap();
+        let mut command = racewarden(cache.path());
+        command.args(["replay", "--schedule", schedule.as_str().unwrap()]);
+        if let Some(linger) = detail(race, "linger") {
+            command.args(["--linger", linger.as_str().unwrap()]);
+        }
+        for _ in 0..repetitions() {
+            let output = command.arg(&program.path).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{name}: {told}");
+            assert!(told.contains("both threads stood at their accesses"), "{name}: {told}");
+            if let Some(harm) = detail(race, "harm") {
+                let kind = harm.as_str().unwrap().split([' ', ':']).next().unwrap().to_owned();
+                assert!(told.contains(&kind), "{name}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_programs_own_handler_still_runs() {
+    let cache = tempfile::tempdir().unwrap();
+    let program = read(&programs().join("own_handler.c"));
+    let report = confirm(&program, cache.path());
+    let race = report.races.first().unwrap();
+    // Noted on the way, then left to the program.
+    assert_eq!(detail(race, "harm").unwrap(), "crash: SIGSEGV, handled by the program");
+}
+
+#[test]
+fn bad_input_is_told_and_exits_with_two() {
+    let cache = tempfile::tempdir().unwrap();
+    let source = programs().join("lost_update.c");
+    let broken = cache.path().join("broken.json");
+    std::fs::write(&broken, "{").unwrap();
+    for arguments in [
+        vec!["replay", "--schedule", "rw9:x"],
+        vec!["replay", "--schedule", "rw1:main@nowhere+1#1>main.1@nowhere+2#1"],
+        vec!["replay"],
+        vec!["confirm", "--report", "no-such-file.json"],
+        vec!["confirm", "--report", broken.to_str().unwrap()],
+    ] {
+        let output = racewarden(cache.path()).args(&arguments).arg(&source).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.starts_with("racewarden: "), "{arguments:?}: {told}");
+        assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+    }
+}
