@@ -1,1 +1,22 @@
-fn main() {}
+//! Tasks of the repository itself: `cargo xtask <task>`.
+
+use std::process::ExitCode;
+
+mod score;
+
+const USAGE: &str = "usage: cargo xtask <task>\n\ntasks:\n  score   recall and false alarms on the annotated programs";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((task, rest)) if task == "score" => score::run(rest),
+        _ => Err(anyhow::anyhow!(USAGE)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

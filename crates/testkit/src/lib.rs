@@ -2,8 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod command;
+pub mod engines;
 mod hive;
+pub mod marks;
 mod postgres;
+pub mod score;
 
 pub use hive::{HiveProcess, LoadResult, collect_tickets, send_reports};
 pub use postgres::Postgres;

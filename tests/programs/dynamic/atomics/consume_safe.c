@@ -1,0 +1,19 @@
+// Consume is treated as acquire by every compiler.
+#include "../program.h"
+#include <stdatomic.h>
+int data;
+atomic_int flag;
+void *sender(void *_) {
+  data = 1; // NORACE
+  atomic_store_explicit(&flag, 1, memory_order_release);
+  done();
+  return 0;
+}
+void *receiver(void *_) {
+  step(1);
+  while (!atomic_load_explicit(&flag, memory_order_consume))
+    ;
+  use(data); // NORACE
+  return 0;
+}
+int main(void) { both(sender, receiver); }

@@ -1,0 +1,20 @@
+// A release fence before a relaxed store, read by an acquire load.
+#include "../program.h"
+#include <stdatomic.h>
+int data;
+atomic_int flag;
+void *sender(void *_) {
+  data = 1; // NORACE
+  atomic_thread_fence(memory_order_release);
+  atomic_store_explicit(&flag, 1, memory_order_relaxed);
+  done();
+  return 0;
+}
+void *receiver(void *_) {
+  step(1);
+  while (!atomic_load_explicit(&flag, memory_order_acquire))
+    ;
+  use(data); // NORACE
+  return 0;
+}
+int main(void) { both(sender, receiver); }

@@ -1,0 +1,21 @@
+// Sequentially consistent fences release and acquire.
+#include "../program.h"
+#include <stdatomic.h>
+int data;
+atomic_int flag;
+void *sender(void *_) {
+  data = 1; // NORACE
+  atomic_thread_fence(memory_order_seq_cst);
+  atomic_store_explicit(&flag, 1, memory_order_relaxed);
+  done();
+  return 0;
+}
+void *receiver(void *_) {
+  step(1);
+  while (!atomic_load_explicit(&flag, memory_order_relaxed))
+    ;
+  atomic_thread_fence(memory_order_seq_cst);
+  use(data); // NORACE
+  return 0;
+}
+int main(void) { both(sender, receiver); }

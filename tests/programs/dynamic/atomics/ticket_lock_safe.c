@@ -1,0 +1,16 @@
+// A ticket lock.
+#include "../program.h"
+#include <stdatomic.h>
+int value;
+atomic_uint next, serving;
+void *work(void *_) {
+  for (int i = 0; i < 20; i++) {
+    unsigned mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+    while (atomic_load_explicit(&serving, memory_order_acquire) != mine)
+      sched_yield();
+    value++; // NORACE
+    atomic_store_explicit(&serving, mine + 1, memory_order_release);
+  }
+  return 0;
+}
+int main(void) { both(work, work); }
