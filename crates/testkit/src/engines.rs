@@ -138,11 +138,16 @@ fn executable(program: &Program, suffix: &str, scratch: &Path) -> PathBuf {
 fn thread_sanitizer(program: &Program, scratch: &Path) -> anyhow::Result<Lines> {
     let file = executable(program, "tsan", scratch);
     build(program, &["-fsanitize=thread"], &file)?;
+    let mut options =
+        "external_symbolizer_path=/usr/bin/llvm-symbolizer-22 exitcode=0 detect_deadlocks=0"
+            .to_owned();
     let mut command = Command::new(&file);
-    command.args(&program.arguments).env(
-        "TSAN_OPTIONS",
-        "external_symbolizer_path=/usr/bin/llvm-symbolizer-22 exitcode=0 detect_deadlocks=0",
-    );
+    if program.flags.iter().any(|flag| flag == "-fopenmp") {
+        // As its manual asks: Archer tells TSan of OpenMP's order, and libomp itself is left out.
+        options.push_str(" ignore_noninstrumented_modules=1");
+        command.env("OMP_TOOL_LIBRARIES", "/usr/lib/llvm-22/lib/libarcher.so");
+    }
+    command.args(&program.arguments).env("TSAN_OPTIONS", options);
     let output = command::run(&mut command, LIMIT)?;
     std::fs::remove_file(&file)?;
     Ok(lines_of_tsan(&output.stderr, &program.path))
@@ -175,7 +180,11 @@ fn lines_of_tsan(text: &str, program: &Path) -> Lines {
     let mut lines = Lines::new();
     for report in races {
         for stack in stacks(report, starts, |line| line.trim().is_empty()) {
-            let places = stack.iter().filter_map(|line| place(line.split_whitespace().nth(2)?));
+            // `#0 name that may have spaces file:line:column (module+offset)`
+            let places = stack.iter().filter_map(|line| {
+                let named = line.rsplit_once(" (").map_or(*line, |(named, _)| named);
+                place(named.split_whitespace().next_back()?)
+            });
             note(&mut lines, places, program, Strength::Proven);
         }
     }
@@ -255,7 +264,7 @@ WARNING: ThreadSanitizer: data race (pid=1)
     #2 main dir/a.c:20 (a+0x3)
 
   Previous write of size 4 at 0x5 by thread T1:
-    #0 first dir/a.c:5:3 (a+0x2)
+    #0 main::$_0::operator()() const dir/a.c:5:3 (a+0x2)
 
   Location is global 'x' of size 4 at 0x5 (a+0x5)
 

@@ -8,8 +8,7 @@ void *writer(void *_) {
 }
 void *grower(void *_) {
   step(1);
-  char *grown = realloc(block, 100000); // RACE!
-  free(grown);
+  block = realloc(block, 100000); // RACE!
   return 0;
 }
 int main(void) {

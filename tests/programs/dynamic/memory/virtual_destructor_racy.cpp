@@ -3,7 +3,7 @@
 #include <thread>
 struct Base {
   virtual void poke() {}
-  virtual ~Base() {} // RACE!
+  virtual ~Base() { poke(); } // RACE!
 };
 struct Derived : Base {
   void poke() override {}
@@ -16,6 +16,6 @@ int main() {
     done();
   });
   step(1);
-  object->~Base(); // RACE!
+  object->~Base();
   caller.join();
 }
