@@ -12,7 +12,8 @@ use racewarden_schedule::gate::Linger;
 
 use crate::commands::confirm::read_report;
 use crate::gate::{
-    Program, ReplayOutcome, ReplayRequest, build_gated, exact_orders, parse_linger, replay,
+    HEAP_PATTERN, Program, ReplayOutcome, ReplayRequest, build_gated, exact_orders, parse_linger,
+    replay,
 };
 use crate::inputs::InputArgs;
 
@@ -143,6 +144,7 @@ fn debug(request: &ReplayRequest) -> anyhow::Result<ExitCode> {
     let value = format!("RACEWARDEN_GATE {}:{}", orders.display(), report.display());
     let error = Command::new("gdb")
         .args(["-q", "-ex", &format!("set environment {value}")])
+        .args(["-ex", &format!("set environment MALLOC_PERTURB_ {HEAP_PATTERN}")])
         // The runtime's own signal tells stacks to a controlling process; there is none here.
         .args(["-ex", "handle SIG62 nostop noprint pass"])
         .arg("--args")

@@ -14,5 +14,5 @@ pub use build::{GatedProgram, build_gated};
 pub use campaign::{Campaign, Limits};
 pub use evidence::parse_linger;
 pub use replay::{ReplayOutcome, ReplayRequest, exact_orders, replay};
-pub use runner::Program;
+pub use runner::{HEAP_PATTERN, Program};
 pub use target::Target;

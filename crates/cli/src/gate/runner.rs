@@ -13,6 +13,9 @@ use super::proc::{Activity, activity, threads};
 
 /// How long all threads must be blocked before the run counts as hanging.
 const HANG: Duration = Duration::from_millis(600);
+/// Has the C library overwrite freed memory, so that a use after free fails instead of passing by
+/// luck. Costs next to nothing.
+pub const HEAP_PATTERN: &str = "165";
 /// The signal by which the gate runtime tells a thread's stack.
 const TELL_STACK: i32 = 62;
 
@@ -59,6 +62,7 @@ impl Program {
         command.args(&self.arguments).process_group(0);
         let value = format!("{}:{}", orders_file.display(), report.display());
         command.env("RACEWARDEN_GATE", value);
+        command.env("MALLOC_PERTURB_", HEAP_PATTERN);
         command.stdin(match &self.input {
             Some(path) => File::open(path).with_context(|| path.display().to_string())?.into(),
             None => Stdio::null(),

@@ -36,6 +36,11 @@ static WORDS: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
 static SLOTS: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
 static SLOT_COUNT: AtomicU32 = AtomicU32::new(0);
 
+/// Someone is held or meets, or a schedule is followed: every arrival matters.
+static BUSY: AtomicBool = AtomicBool::new(true);
+/// Gates that will hold nobody any more.
+static QUIET: [AtomicBool; MOST_GATES] = [const { AtomicBool::new(false) }; MOST_GATES];
+
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
@@ -48,6 +53,21 @@ pub fn wake(thread: u32) {
     let word = word(thread);
     word.fetch_add(1, Ordering::Release);
     futex_wake(word, i32::MAX as u32);
+}
+
+/// Whether an arrival can pass without a decision. A stale answer costs a missed chance, no more.
+#[inline]
+pub fn passes_quietly(gate: u32) -> bool {
+    !BUSY.load(Ordering::Relaxed)
+        && QUIET.get(gate as usize).is_some_and(|quiet| quiet.load(Ordering::Relaxed))
+}
+
+/// Brings [`passes_quietly`] up to date after a decision about `gate`.
+pub fn refresh(shared: &Shared, gate: u32) {
+    BUSY.store(shared.orchestrator.is_busy() || !shared.enforcement.is_empty(), Ordering::Relaxed);
+    if let Some(quiet) = QUIET.get(gate as usize) {
+        quiet.store(shared.orchestrator.is_quiet(gate), Ordering::Relaxed);
+    }
 }
 
 pub fn slot(gate: u32) -> Option<usize> {

@@ -19,8 +19,11 @@ const NUDGE_US: u64 = 50_000;
 pub fn before(gate: u32, address: u64, size: u64, writes: bool) {
     let Some(thread) = threads::current() else { return };
     let Some(slot) = state::slot(gate) else { return };
-    thread.busy = true;
     let occurrence = thread.count_visit(slot);
+    if state::passes_quietly(gate) {
+        return;
+    }
+    thread.busy = true;
     if thread.pending.is_none() {
         if !follow_schedule(thread, gate, occurrence, (address, size)) {
             let visit = Visit { thread: thread.path(), gate, occurrence };
@@ -37,7 +40,7 @@ pub fn after(gate: u32) {
         Some(Pending::Meeting { gate: mine }) if mine == gate => {
             thread.busy = true;
             thread.pending = None;
-            finish_access(thread);
+            finish_access(thread, gate);
             thread.busy = false;
         }
         Some(Pending::Step { gate: mine, step }) if mine == gate => {
@@ -59,6 +62,7 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
             Answer::Lead | Answer::Follow => shared.orchestrator.held_partner(thread.id),
             _ => None,
         };
+        state::refresh(shared, gate);
         (answer, partner)
     });
     let Some((mut answer, partner)) = decision else { return };
@@ -78,13 +82,21 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
             Answer::Linger { us } => linger(us),
         };
         seen = state::word(thread.id).load(Ordering::Acquire);
-        let next = state::with(|shared| shared.orchestrator.wake(thread.id, wake, waited));
+        let next = state::with(|shared| {
+            let answer = shared.orchestrator.wake(thread.id, wake, waited);
+            state::refresh(shared, gate);
+            answer
+        });
         answer = next.unwrap_or(Answer::Pass);
     }
 }
 
-fn finish_access(thread: &ThreadState) {
-    let decision = state::with(|shared| shared.orchestrator.performed(thread.id));
+fn finish_access(thread: &ThreadState, gate: u32) {
+    let decision = state::with(|shared| {
+        let answer = shared.orchestrator.performed(thread.id);
+        state::refresh(shared, gate);
+        answer
+    });
     let Some((answer, partner)) = decision else { return };
     if let Some(partner) = partner {
         state::wake(partner);

@@ -161,6 +161,21 @@ impl Orchestrator {
         std::mem::take(&mut self.events)
     }
 
+    /// Whether someone is held or meets: then every arrival matters.
+    pub fn is_busy(&self) -> bool {
+        self.hold.is_some() || self.meeting.is_some()
+    }
+
+    /// Whether arrivals at a gate can be left out as long as nobody is held: it will hold nobody
+    /// any more, and its first visits have been told.
+    pub fn is_quiet(&self, gate: u32) -> bool {
+        self.gates.get(&gate).is_none_or(|state| {
+            let open = state.memberships.iter().any(|&(target, _)| !self.targets[target].done);
+            let spent = state.waits_in_vain >= WAITS_PER_GATE || self.budget_us == 0;
+            state.reached_concurrently && (!open || spent)
+        })
+    }
+
     /// A thread stands at a gate.
     pub fn arrive(&mut self, arrival: Arrival) -> Answer {
         let gate = arrival.visit.gate;

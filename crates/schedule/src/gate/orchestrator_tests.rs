@@ -135,6 +135,7 @@ fn waits_in_vain_are_spread_and_bounded() {
         }
     }
     assert_eq!(held_at.len(), WAITS_PER_GATE as usize);
+    assert!(orchestrator.is_quiet(A) && !orchestrator.is_quiet(B) && !orchestrator.is_busy());
     let gaps: Vec<i32> = held_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().all(|gap| *gap >= 2), "{gaps:?}");
 }
