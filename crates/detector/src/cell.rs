@@ -76,7 +76,7 @@ impl PackedAccess {
     /// are too large for the packed form (the thread should then ask for a new slot).
     pub fn tag_of(epoch: Epoch) -> Option<u64> {
         (epoch.slot.0 < SLOT_END && epoch.time < PACKED_TIME_END)
-            .then(|| (u64::from(epoch.slot.0) + 1) << 24 | u64::from(epoch.time))
+            .then(|| (u64::from(epoch.slot.0) + 1) << 24 | epoch.time)
     }
 
     /// Packs an access of the segment `tag`, if its bytes are one run and its site is small.
@@ -107,7 +107,7 @@ impl PackedAccess {
 
     #[inline]
     pub fn epoch(self) -> Epoch {
-        let time = (self.0 >> TAG_SHIFT) as u32 & (PACKED_TIME_END - 1);
+        let time = (self.0 >> TAG_SHIFT) & (PACKED_TIME_END - 1);
         Epoch::new(SlotId(((self.0 >> SLOT_SHIFT) as u32).wrapping_sub(1)), time)
     }
 

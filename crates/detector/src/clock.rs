@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 pub struct SlotId(pub u32);
 
 /// Logical time within a slot. Zero is before everything.
-pub type Time = u32;
+pub type Time = u64;
 
 /// One thread segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

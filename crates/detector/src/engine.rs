@@ -37,6 +37,36 @@ impl World for (&mut LocksetTable, &Slots) {
     }
 }
 
+/// What the engine asks about the accessing thread: [`ThreadState`], or a runtime's own state.
+pub trait Actor {
+    /// The current segment.
+    fn epoch(&self) -> Epoch;
+    /// Whether the segment happens before now, with lock edges.
+    fn full_covers(&self, epoch: Epoch) -> bool;
+    /// Whether the segment happens before now in the hybrid relation.
+    fn hybrid_covers(&self, epoch: Epoch) -> bool;
+    /// The locks that protect a read, or a write.
+    fn locks(&self, write: bool) -> LocksetId;
+}
+
+impl Actor for ThreadState {
+    fn epoch(&self) -> Epoch {
+        ThreadState::epoch(self)
+    }
+
+    fn full_covers(&self, epoch: Epoch) -> bool {
+        self.full().covers(epoch)
+    }
+
+    fn hybrid_covers(&self, epoch: Epoch) -> bool {
+        self.hybrid().covers(epoch)
+    }
+
+    fn locks(&self, write: bool) -> LocksetId {
+        if write { self.write_locks() } else { self.all_locks() }
+    }
+}
+
 /// Answer of [`Engine::quick`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quick {
@@ -103,7 +133,7 @@ impl Engine {
         &self,
         cell: &mut Cell,
         table: &mut StateTable,
-        thread: &ThreadState,
+        thread: &impl Actor,
         world: &mut impl World,
         access: &Access,
         found: &mut Vec<Conflict>,
@@ -115,18 +145,18 @@ impl Engine {
             if found.len() == first && state.knows(access, thread.epoch()) {
                 return;
             }
-            state.record(access, thread.epoch(), thread.full());
+            state.record(access, thread);
             table.store(cell, state);
             return;
         }
         let observed =
             found[first..].iter().fold(ByteMask::NONE, |sum, conflict| sum.or(conflict.bytes));
-        self.run_machines(&mut state, thread, world, access, observed, found);
+        self.suspect(&mut state, thread, world, access, observed, found);
         // The latest record must be this segment's, because the exclusive states are read off it.
         let latest_is_mine =
             state.latest(access.bytes).is_some_and(|record| record.epoch == thread.epoch());
         if !(latest_is_mine && state.knows(access, thread.epoch())) {
-            state.record(access, thread.epoch(), thread.full());
+            state.record(access, thread);
         }
         table.store(cell, state);
     }
@@ -134,13 +164,13 @@ impl Engine {
     fn observe(
         &self,
         state: &GranuleState,
-        thread: &ThreadState,
+        thread: &impl Actor,
         access: &Access,
         found: &mut Vec<Conflict>,
     ) {
         for old in &state.records {
             let bytes = old.bytes.and(access.bytes);
-            let ordered = old.epoch.slot == thread.epoch().slot || thread.full().covers(old.epoch);
+            let ordered = old.epoch.slot == thread.epoch().slot || thread.full_covers(old.epoch);
             if bytes.is_empty() || ordered || !old.kind.conflicts(access.kind) {
                 continue;
             }
@@ -157,17 +187,22 @@ impl Engine {
         }
     }
 
-    /// Moves the machine of every byte of the access one step.
-    fn run_machines(
+    /// The hybrid half alone: moves the machine of every byte of the access one step and appends a
+    /// suspicion where one enters Race, unless `observed` says that the byte's race is proven
+    /// anyway. `state.records` must hold the accesses before this one, the latest last; the caller
+    /// records this one itself. For a runtime that keeps the exact half in words of its own: it
+    /// need call this only when `state.machines` is not empty or a record is not covered by the
+    /// hybrid relation, since otherwise every byte stays exclusive to its latest access.
+    pub fn suspect(
         &self,
         state: &mut GranuleState,
-        thread: &ThreadState,
+        thread: &impl Actor,
         world: &mut impl World,
         access: &Access,
         observed: ByteMask,
         found: &mut Vec<Conflict>,
     ) {
-        let mut locks = if access.kind.write { thread.write_locks() } else { thread.all_locks() };
+        let mut locks = thread.locks(access.kind.write);
         if access.kind.atomic {
             locks = world.with_bus(locks);
         }
@@ -175,7 +210,7 @@ impl Engine {
             let mut machine = before;
             reset_if_unshared(&mut machine, world);
             let ordered = machine.segment.slot == thread.epoch().slot
-                || thread.hybrid().covers(machine.segment);
+                || thread.hybrid_covers(machine.segment);
             let meet = match machine.phase {
                 Phase::SharedRead | Phase::SharedModified | Phase::SharedModified2 => {
                     world.intersect(machine.candidates, locks)
@@ -260,7 +295,7 @@ fn reset_if_unshared(machine: &mut Machine, world: &impl World) {
 fn apply(
     machine: &mut Machine,
     outcome: Outcome,
-    thread: &ThreadState,
+    thread: &impl Actor,
     access: &Access,
     locks: LocksetId,
     meet: LocksetId,

@@ -69,7 +69,7 @@ mod thread;
 pub use access::{Access, ByteMask, Certainty, Conflict, Earlier, Kind, SiteId};
 pub use cell::{Cell, PackedAccess};
 pub use clock::{ClockPair, Epoch, SlotId, Time, VectorClock};
-pub use engine::{Engine, Quick, World};
+pub use engine::{Actor, Engine, Quick, World};
 pub use lockset::{BUS_LOCK, LockId, LocksetId, LocksetTable, Mode};
 pub use machine::{Candidates, Input, Machine, MachineKind, Outcome, Phase, step_long, step_short};
 pub use offline::{Detector, Found, ObjectId};

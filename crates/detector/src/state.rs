@@ -11,7 +11,8 @@ use alloc::vec::Vec;
 
 use crate::access::{Access, ByteMask, Kind, SiteId};
 use crate::cell::{Cell, PackedAccess};
-use crate::clock::{Epoch, VectorClock};
+use crate::clock::Epoch;
+use crate::engine::Actor;
 use crate::intern::Interner;
 use crate::machine::{Machine, Phase};
 
@@ -34,10 +35,11 @@ pub struct GranuleState {
 }
 
 impl GranuleState {
-    /// Adds `access` of segment `epoch`; `full` is the accessing thread's clock.
-    pub fn record(&mut self, access: &Access, epoch: Epoch, full: &VectorClock) {
+    /// Adds an access of the thread's current segment.
+    pub fn record(&mut self, access: &Access, thread: &impl Actor) {
+        let epoch = thread.epoch();
         for old in &mut self.records {
-            let ordered = old.epoch.slot == epoch.slot || full.covers(old.epoch);
+            let ordered = old.epoch.slot == epoch.slot || thread.full_covers(old.epoch);
             if ordered && access.kind.subsumes(old.kind) {
                 old.bytes = old.bytes.without(access.bytes);
             }
