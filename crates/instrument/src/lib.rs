@@ -15,9 +15,11 @@ mod gate_access;
 mod gate_survey;
 mod link;
 mod machine;
+mod record;
 
 pub use build::{BuildRequest, UnitPass, build_target};
 pub use detect::Detect;
 pub use error::InstrumentError;
 pub use gate::{Gate, MOST_GATES};
 pub use gate_survey::{GateMap, GateRequest, GateSite, survey};
+pub use record::RecordPass;

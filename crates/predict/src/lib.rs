@@ -2,3 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod order;
+pub mod recorded;
+
+pub use recorded::recorded_order;

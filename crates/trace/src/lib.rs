@@ -4,6 +4,7 @@
 //! object, in the order of one run. The STD text format ([`text`]) carries exactly that.
 #![forbid(unsafe_code)]
 
+pub mod binary;
 mod order;
 pub mod text;
 

@@ -10,8 +10,10 @@ mod hive;
 mod model;
 mod pod;
 mod predict;
+mod record;
 mod replay;
 mod run;
+mod trace;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -21,6 +23,10 @@ pub enum Command {
     Confirm(confirm::Args),
     /// Bring a confirmed race about again
     Replay(replay::Args),
+    /// Run the program once and write down what it did
+    Record(record::Args),
+    /// Look into recorded traces, or turn them into text
+    Trace(trace::Args),
     /// Predict the races that a recorded run implies
     Predict(predict::Args),
     /// Run an instrumented build and report the races seen
@@ -38,6 +44,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Capture(args) => capture::run(args),
         Command::Confirm(args) => confirm::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Record(args) => record::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
         Command::Hive(args) => hive::run(args),

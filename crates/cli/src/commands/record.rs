@@ -1,0 +1,112 @@
+//! `racewarden record`: runs the program once and writes down what it did.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use racewarden_capture::Capture;
+use racewarden_instrument::{BuildRequest, RecordPass, build_target};
+use racewarden_trace::binary::Header;
+use sha2::{Digest, Sha256};
+
+use crate::inputs::InputArgs;
+use crate::runtime::{RuntimeMode, build_cache};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    /// Where to write the trace
+    #[arg(long, short, value_name = "FILE", default_value = "run.rwt")]
+    output: PathBuf,
+
+    /// Stop the program after this many seconds; the trace up to then is kept
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+
+    /// Arguments for the program
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let capture = args.inputs.resolve()?;
+    let run = record(&capture, &args.output, &args.arguments, Duration::from_secs(args.timeout))?;
+    if let Some(trouble) = run.trouble {
+        eprintln!("racewarden: {trouble}");
+    }
+    eprintln!("racewarden: trace written to {}", args.output.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is worth telling about the recorded run.
+pub struct RecordedRun {
+    pub trouble: Option<String>,
+}
+
+/// Builds the one target of `capture` with the recorder and runs it.
+pub fn record(
+    capture: &Capture,
+    output: &Path,
+    arguments: &[String],
+    timeout: Duration,
+) -> anyhow::Result<RecordedRun> {
+    let archive = RuntimeMode::Record.archive()?;
+    let pass = RecordPass::default();
+    let program = build_target(&BuildRequest {
+        capture,
+        target: 0,
+        pass: &pass,
+        runtime: &archive,
+        cache: &build_cache(),
+    })?;
+    let header = header(capture, arguments);
+    std::fs::write(output, header.to_bytes()).with_context(|| output.display().to_string())?;
+    let output = std::path::absolute(output)?;
+    let mut child = Command::new(&program)
+        .args(arguments)
+        .env("RACEWARDEN_RECORD", &output)
+        // Findings own standard output; what the program says goes beside them.
+        .stdout(Stdio::from(std::io::stderr()))
+        .spawn()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let end = Instant::now() + timeout;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            let trouble = (!status.success()).then(|| format!("the recorded run ended: {status}"));
+            return Ok(RecordedRun { trouble });
+        }
+        if Instant::now() > end {
+            child.kill()?;
+            child.wait()?;
+            let text = format!("the recorded run was stopped after {} s", timeout.as_secs());
+            return Ok(RecordedRun { trouble: Some(text) });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn header(capture: &Capture, arguments: &[String]) -> Header {
+    let mut entries = vec![("build".to_owned(), build_id(capture))];
+    if let Some(target) = capture.targets.first() {
+        entries.push(("target".to_owned(), target.name.clone()));
+    }
+    for unit in &capture.units {
+        entries.push(("source".to_owned(), unit.source.display().to_string()));
+        entries.push(("bitcode".to_owned(), unit.bitcode.display().to_string()));
+    }
+    entries.extend(arguments.iter().map(|argument| ("argument".to_owned(), argument.clone())));
+    Header { entries }
+}
+
+/// What tells one build of a program from another: the content of all its units.
+pub fn build_id(capture: &Capture) -> String {
+    let mut hash = Sha256::new();
+    for unit in &capture.units {
+        hash.update(unit.hash.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,173 @@
+//! `racewarden trace`: look into recorded traces, and turn them into the STD text format.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use racewarden_trace::binary::{Record, Recording};
+use racewarden_trace::{OrderTrace, text};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Print the events of a trace, thread by thread
+    Show {
+        trace: PathBuf,
+        /// Only the thread of this name
+        #[arg(long)]
+        thread: Option<String>,
+    },
+    /// Count what a trace holds
+    Stats { trace: PathBuf },
+    /// Write a trace in the STD text format
+    Export {
+        trace: PathBuf,
+        /// Where to write it; standard output when left out
+        #[arg(long, short)]
+        output: Option<PathBuf>,
+    },
+    /// Read a trace in the STD text format, say what is wrong with it, and write it in normal form
+    Import {
+        trace: PathBuf,
+        #[arg(long, short)]
+        output: Option<PathBuf>,
+    },
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::Show { trace, thread } => show(&trace, thread.as_deref()),
+        Action::Stats { trace } => stats(&trace),
+        Action::Export { trace, output } | Action::Import { trace, output } => {
+            export(&trace, output.as_deref())
+        }
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| path.display().to_string())
+}
+
+fn recording(path: &Path) -> anyhow::Result<Recording> {
+    let recording = Recording::read(&read(path)?).with_context(|| path.display().to_string())?;
+    if let Some(reason) = &recording.cut_short {
+        eprintln!("racewarden: {}: {reason}; what is before it was read", path.display());
+    }
+    Ok(recording)
+}
+
+/// Any trace as an order of events.
+fn order(path: &Path) -> anyhow::Result<OrderTrace> {
+    let bytes = read(path)?;
+    if Recording::is_trace(&bytes) {
+        return Ok(racewarden_predict::recorded_order(&recording(path)?).trace);
+    }
+    let found = text::read(&bytes).with_context(|| path.display().to_string())?;
+    for message in text::repair_messages(&found.repairs) {
+        eprintln!("racewarden: {}: repaired: {message}", path.display());
+    }
+    Ok(found.trace)
+}
+
+fn show(path: &Path, thread: Option<&str>) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = (|| -> std::io::Result<()> {
+        if !Recording::is_trace(&std::fs::read(path)?) {
+            let Ok(trace) = order(path) else { return Ok(()) };
+            return text::write(&trace, &mut out);
+        }
+        let Ok(recording) = recording(path) else { return Ok(()) };
+        let functions: BTreeMap<u64, &str> =
+            recording.symbols.iter().map(|s| (s.address, s.name.as_str())).collect();
+        for stream in &recording.threads {
+            if thread.is_some_and(|wanted| wanted != stream.name) {
+                continue;
+            }
+            writeln!(out, "thread {} ({} records)", stream.name, stream.records.len())?;
+            for record in &stream.records {
+                match record {
+                    Record::Enter { function } => {
+                        let name = functions.get(function).copied().unwrap_or("?");
+                        writeln!(out, "  enter {name}")?;
+                    }
+                    other => writeln!(out, "  {other:x?}")?,
+                }
+            }
+        }
+        out.flush()
+    })();
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.with_context(|| path.display().to_string()),
+    }
+}
+
+fn stats(path: &Path) -> anyhow::Result<()> {
+    let bytes = read(path)?;
+    if !Recording::is_trace(&bytes) {
+        let trace = order(path)?;
+        println!("format      STD text");
+        println!("events      {}", trace.events.len());
+        println!("threads     {}", trace.threads.len());
+        println!("locks       {}", trace.locks.len());
+        println!("variables   {}", trace.variables.len());
+        return Ok(());
+    }
+    let recording = recording(path)?;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in recording.threads.iter().flat_map(|thread| &thread.records) {
+        *counts.entry(name_of(record)).or_default() += 1;
+    }
+    let total: u64 = counts.values().sum();
+    println!("format      racewarden trace, version {}", racewarden_trace::binary::VERSION);
+    println!("target      {}", recording.header.get("target").unwrap_or("?"));
+    println!("build       {}", recording.header.get("build").unwrap_or("?"));
+    println!("threads     {}", recording.threads.len());
+    println!("events      {total}");
+    println!("bytes       {}", bytes.len());
+    println!("per event   {:.2} bytes", bytes.len() as f64 / total.max(1) as f64);
+    for (name, count) in counts {
+        println!("  {name:9} {count}");
+    }
+    Ok(())
+}
+
+fn name_of(record: &Record) -> &'static str {
+    match record {
+        Record::Enter { .. } => "enter",
+        Record::Branch { .. } => "branch",
+        Record::Load { .. } => "load",
+        Record::Store { .. } => "store",
+        Record::Update { .. } => "update",
+        Record::Wide { .. } => "wide",
+        Record::Copy { .. } => "copy",
+        Record::Set { .. } => "set",
+        Record::Slot { .. } => "slot",
+        Record::Call { .. } => "call",
+        Record::Return { .. } => "return",
+        Record::Initial { .. } => "initial",
+        Record::Sync { .. } => "sync",
+        Record::Unwind => "unwind",
+    }
+}
+
+fn export(path: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+    let trace = order(path)?;
+    let mut bytes = Vec::new();
+    text::write(&trace, &mut bytes)?;
+    match output {
+        Some(output) => std::fs::write(output, bytes).with_context(|| output.display().to_string()),
+        None => match std::io::stdout().lock().write_all(&bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        },
+    }
+}

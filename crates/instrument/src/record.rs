@@ -1,0 +1,403 @@
+//! The record mode: calls that let the runtime write down what each thread does.
+//!
+//! Only what the program model cannot derive by walking the same bitcode again is recorded: where
+//! functions start, which way branches went, what memory held, what came back from code outside
+//! the unit, where stack slots lie. Accesses are surrounded by two calls; between them the runtime
+//! holds the place, so that the order and the values it writes down are those of the run.
+//!
+//! What it may miss: memory that uninstrumented code writes (the reader notices when a load gives
+//! what nobody wrote), and accesses of inline assembly.
+
+use inkwell::AddressSpace;
+use inkwell::builder::{Builder, BuilderError};
+use inkwell::llvm_sys::LLVMTypeKind;
+use inkwell::llvm_sys::core::{
+    LLVMGetCalledValue, LLVMGetTypeKind, LLVMIsAFunction, LLVMIsDeclaration, LLVMIsThreadLocal,
+    LLVMTypeOf,
+};
+use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
+use inkwell::module::{Linkage, Module};
+use inkwell::types::AsTypeRef;
+use inkwell::values::{
+    AsValueRef, BasicValueEnum, FloatValue, FunctionValue, InstructionOpcode, InstructionValue,
+    IntValue, PointerValue,
+};
+use racewarden_capture::Unit;
+
+use crate::gate_access::{Size, access_of, callee_name};
+use crate::{InstrumentError, UnitPass};
+
+/// Instruments for the recording runtime.
+#[derive(Debug, Clone, Default)]
+pub struct RecordPass {}
+
+impl UnitPass for RecordPass {
+    fn name(&self) -> &'static str {
+        "record"
+    }
+
+    fn key(&self, unit_index: usize) -> String {
+        format!("2 {unit_index}")
+    }
+
+    fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
+        racewarden_bitcode::prepare(module).map_err(|error| failed(module, &error.to_string()))?;
+        apply(module, unit_index).map_err(|error| failed(module, &error.to_string()))
+    }
+
+    fn pipeline(&self, _unit: &Unit) -> String {
+        "default<O1>".to_owned()
+    }
+}
+
+fn failed(module: &Module, message: &str) -> InstrumentError {
+    InstrumentError::PassFailed {
+        path: module.get_name().to_string_lossy().into_owned().into(),
+        pass: "record".to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
+    // Both tables come first: the hooks themselves are no part of the program.
+    add_symbols(module, unit_index);
+    let functions: Vec<FunctionValue> =
+        module.get_functions().filter(|function| function.count_basic_blocks() > 0).collect();
+    let hooks = Hooks::declare(module);
+    for function in functions {
+        hooks.function(function)?;
+    }
+    Ok(())
+}
+
+/// Puts `{address, name, unit, kind}` of every function and global into a section that the linker
+/// joins over all units.
+fn add_symbols<'c>(module: &Module<'c>, unit_index: usize) {
+    let context = module.get_context();
+    let (long, pointer) = (context.i64_type(), context.ptr_type(AddressSpace::default()));
+    let row =
+        context.struct_type(&[pointer.into(), pointer.into(), long.into(), long.into()], false);
+    let unit = long.const_int(unit_index as u64, false);
+    let mut rows = Vec::new();
+    let mut add = |name: &str, address: PointerValue<'c>, kind: u64| {
+        let text = context.const_string(name.as_bytes(), true);
+        let global = module.add_global(text.get_type(), None, "racewarden.name");
+        global.set_initializer(&text);
+        global.set_constant(true);
+        global.set_linkage(Linkage::Private);
+        let kind = long.const_int(kind, false);
+        let name = global.as_pointer_value();
+        rows.push(row.const_named_struct(&[address.into(), name.into(), unit.into(), kind.into()]));
+    };
+    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        let name = function.get_name().to_string_lossy();
+        add(&name, function.as_global_value().as_pointer_value(), 0);
+    }
+    let globals: Vec<_> = module.get_globals().collect();
+    for global in globals {
+        // SAFETY: the value is a global variable of the module.
+        let (declared, thread_local) = unsafe {
+            (LLVMIsDeclaration(global.as_value_ref()), LLVMIsThreadLocal(global.as_value_ref()))
+        };
+        let name = global.get_name().to_string_lossy();
+        if declared == 0
+            && thread_local == 0
+            && !name.starts_with("llvm.")
+            && !name.starts_with("racewarden.")
+        {
+            add(&name, global.as_pointer_value(), 1);
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let table = row.const_array(&rows);
+    let global =
+        module.add_global(table.get_type(), None, &format!("__racewarden_symbols_{unit_index}"));
+    global.set_initializer(&table);
+    global.set_section(Some("racewarden_symbols"));
+    global.set_alignment(8);
+}
+
+struct Hooks<'m, 'c> {
+    module: &'m Module<'c>,
+    enter: FunctionValue<'c>,
+    branch: FunctionValue<'c>,
+    before: FunctionValue<'c>,
+    after: FunctionValue<'c>,
+    copy: FunctionValue<'c>,
+    set: FunctionValue<'c>,
+    slot: FunctionValue<'c>,
+    call: FunctionValue<'c>,
+    returned: FunctionValue<'c>,
+    unwind: FunctionValue<'c>,
+}
+
+impl<'m, 'c> Hooks<'m, 'c> {
+    fn declare(module: &'m Module<'c>) -> Self {
+        let context = module.get_context();
+        let (int, long) = (context.i32_type().into(), context.i64_type().into());
+        let pointer = context.ptr_type(AddressSpace::default()).into();
+        let hook = |name: &str, parameters: &[inkwell::types::BasicMetadataTypeEnum<'c>]| {
+            let name = format!("__racewarden_record_{name}");
+            module.add_function(&name, context.void_type().fn_type(parameters, false), None)
+        };
+        Hooks {
+            module,
+            enter: hook("enter", &[pointer]),
+            branch: hook("branch", &[long]),
+            before: hook("before", &[pointer, long]),
+            after: hook("after", &[pointer, long, int]),
+            copy: hook("copy", &[pointer, pointer, long]),
+            set: hook("set", &[pointer, int, long]),
+            slot: hook("slot", &[pointer, long]),
+            call: hook("call", &[pointer]),
+            returned: hook("return", &[long]),
+            unwind: hook("unwind", &[]),
+        }
+    }
+
+    fn function(&self, function: FunctionValue<'c>) -> Result<(), BuilderError> {
+        let places: Vec<InstructionValue<'c>> =
+            function.get_basic_block_iter().flat_map(|block| block.get_instructions()).collect();
+        let Some(first) = places.first() else { return Ok(()) };
+        let builder = self.builder_before(first, first);
+        let address = function.as_global_value().as_pointer_value();
+        builder.build_call(self.enter, &[address.into()], "")?;
+        for &place in &places {
+            self.instruction(place)?;
+        }
+        Ok(())
+    }
+
+    fn instruction(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        match place.get_opcode() {
+            InstructionOpcode::Load
+            | InstructionOpcode::Store
+            | InstructionOpcode::AtomicRMW
+            | InstructionOpcode::AtomicCmpXchg => self.access(place),
+            InstructionOpcode::Alloca => self.alloca(place),
+            InstructionOpcode::Br if place.get_num_operands() == 3 => self.branch(place),
+            InstructionOpcode::Switch => self.branch(place),
+            InstructionOpcode::Call | InstructionOpcode::Invoke => self.call(place),
+            InstructionOpcode::LandingPad => match place.get_next_instruction() {
+                Some(next) => {
+                    let builder = self.builder_before(&next, &place);
+                    builder.build_call(self.unwind, &[], "").map(|_| ())
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// A builder in front of `at`, with the source location of `like`.
+    fn builder_before(
+        &self,
+        at: &InstructionValue<'c>,
+        like: &InstructionValue<'c>,
+    ) -> Builder<'c> {
+        let builder = self.module.get_context().create_builder();
+        builder.position_before(at);
+        if let Some(location) = like.get_debug_location() {
+            builder.set_current_debug_location(location);
+        }
+        builder
+    }
+
+    fn access(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let context = self.module.get_context();
+        let found = access_of(self.module, place);
+        let Some(access) = found.first() else { return Ok(()) };
+        let Size::Known(size) = access.size else { return Ok(()) };
+        let address = place.get_operand(access.address).and_then(|operand| operand.value());
+        let (Some(BasicValueEnum::PointerValue(address)), Some(next)) =
+            (address, place.get_next_instruction())
+        else {
+            return Ok(());
+        };
+        if address.get_type().get_address_space() != AddressSpace::default() {
+            return Ok(());
+        }
+        let size = context.i64_type().const_int(size, false);
+        let kind = match place.get_opcode() {
+            InstructionOpcode::Load => 0,
+            InstructionOpcode::Store => 1,
+            _ => 2,
+        };
+        let kind = context.i32_type().const_int(kind, false);
+        let builder = self.builder_before(&place, &place);
+        builder.build_call(self.before, &[address.into(), size.into()], "")?;
+        let builder = self.builder_before(&next, &place);
+        builder.build_call(self.after, &[address.into(), size.into(), kind.into()], "")?;
+        Ok(())
+    }
+
+    fn alloca(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let context = self.module.get_context();
+        let long = context.i64_type();
+        let (Some(next), Ok(slot)) = (place.get_next_instruction(), PointerValue::try_from(place))
+        else {
+            return Ok(());
+        };
+        let Ok(ty) = place.get_allocated_type() else { return Ok(()) };
+        // SAFETY: module and type belong together and outlive the call.
+        let size = unsafe {
+            LLVMABISizeOfType(LLVMGetModuleDataLayout(self.module.as_mut_ptr()), ty.as_type_ref())
+        };
+        let builder = self.builder_before(&next, &place);
+        let mut bytes = long.const_int(size, false);
+        if let Some(BasicValueEnum::IntValue(count)) =
+            place.get_operand(0).and_then(|operand| operand.value())
+        {
+            let count = builder.build_int_z_extend_or_bit_cast(count, long, "")?;
+            bytes = builder.build_int_mul(bytes, count, "")?;
+        }
+        builder.build_call(self.slot, &[slot.into(), bytes.into()], "")?;
+        Ok(())
+    }
+
+    fn branch(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let long = self.module.get_context().i64_type();
+        let value = place.get_operand(0).and_then(|operand| operand.value());
+        let Some(BasicValueEnum::IntValue(value)) = value else { return Ok(()) };
+        let builder = self.builder_before(&place, &place);
+        let value = if value.get_type().get_bit_width() > 64 {
+            builder.build_int_truncate(value, long, "")?
+        } else {
+            builder.build_int_z_extend_or_bit_cast(value, long, "")?
+        };
+        builder.build_call(self.branch, &[value.into()], "")?;
+        Ok(())
+    }
+
+    fn call(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let name = callee_name(place);
+        if name.starts_with("llvm.") {
+            return self.intrinsic(place, &name);
+        }
+        // SAFETY: the instruction is a call or an invoke.
+        let (callee, is_function) = unsafe {
+            let callee = LLVMGetCalledValue(place.as_value_ref());
+            (callee, !LLVMIsAFunction(callee).is_null())
+        };
+        // SAFETY: the callee is a value of the module.
+        let is_pointer =
+            unsafe { LLVMGetTypeKind(LLVMTypeOf(callee)) } == LLVMTypeKind::LLVMPointerTypeKind;
+        // SAFETY: only asked of functions.
+        let declared = is_function && unsafe { LLVMIsDeclaration(callee) } != 0;
+        // SAFETY: asks for the kind of any value.
+        let assembly = unsafe { !inkwell::llvm_sys::core::LLVMIsAInlineAsm(callee).is_null() };
+        if assembly || !is_pointer || (is_function && !declared) {
+            return Ok(());
+        }
+        if !is_function {
+            let operands = place.get_num_operands();
+            let target = place.get_operand(operands - 1).and_then(|operand| operand.value());
+            if let Some(BasicValueEnum::PointerValue(target)) = target {
+                let builder = self.builder_before(&place, &place);
+                builder.build_call(self.call, &[target.into()], "")?;
+            }
+        }
+        self.after_call(place)
+    }
+
+    /// Writes down what the call returned, where control comes back.
+    fn after_call(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let next = match place.get_opcode() {
+            InstructionOpcode::Invoke => normal_destination(place),
+            _ => place.get_next_instruction(),
+        };
+        let Some(next) = next.filter(|_| !is_must_tail(place)) else { return Ok(()) };
+        let builder = self.builder_before(&next, &place);
+        let value = self.as_long(&builder, place)?;
+        builder.build_call(self.returned, &[value.into()], "")?;
+        Ok(())
+    }
+
+    /// The result's bits as one number; zero for what has none or too many.
+    fn as_long(
+        &self,
+        builder: &Builder<'c>,
+        place: InstructionValue<'c>,
+    ) -> Result<IntValue<'c>, BuilderError> {
+        let context = self.module.get_context();
+        let long = context.i64_type();
+        if let Ok(value) = IntValue::try_from(place)
+            && value.get_type().get_bit_width() <= 64
+        {
+            return builder.build_int_z_extend_or_bit_cast(value, long, "");
+        }
+        if let Ok(value) = PointerValue::try_from(place) {
+            return builder.build_ptr_to_int(value, long, "");
+        }
+        if let Ok(value) = FloatValue::try_from(place) {
+            let ty = value.get_type();
+            if ty == context.f64_type() {
+                return Ok(builder.build_bit_cast(value, long, "")?.into_int_value());
+            }
+            if ty == context.f32_type() {
+                let bits = builder.build_bit_cast(value, context.i32_type(), "")?;
+                return builder.build_int_z_extend(bits.into_int_value(), long, "");
+            }
+        }
+        Ok(long.const_zero())
+    }
+
+    fn intrinsic(&self, place: InstructionValue<'c>, name: &str) -> Result<(), BuilderError> {
+        let context = self.module.get_context();
+        let (int, long) = (context.i32_type(), context.i64_type());
+        let copies = name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove");
+        if !copies && !name.starts_with("llvm.memset") {
+            return Ok(());
+        }
+        let operand = |index| place.get_operand(index).and_then(|operand| operand.value());
+        let (Some(BasicValueEnum::PointerValue(to)), Some(second), Some(length)) =
+            (operand(0), operand(1), operand(2))
+        else {
+            return Ok(());
+        };
+        let (Some(next), BasicValueEnum::IntValue(length)) = (place.get_next_instruction(), length)
+        else {
+            return Ok(());
+        };
+        let builder = self.builder_before(&next, &place);
+        let length = builder.build_int_z_extend_or_bit_cast(length, long, "")?;
+        match second {
+            BasicValueEnum::PointerValue(from) => {
+                builder.build_call(self.copy, &[to.into(), from.into(), length.into()], "")?;
+            }
+            BasicValueEnum::IntValue(byte) => {
+                let byte = builder.build_int_z_extend_or_bit_cast(byte, int, "")?;
+                builder.build_call(self.set, &[to.into(), byte.into(), length.into()], "")?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The first place in the block that an invoke goes on at, when no other block leads there.
+fn normal_destination<'c>(place: InstructionValue<'c>) -> Option<InstructionValue<'c>> {
+    let operands = place.get_num_operands();
+    // The operands are the arguments, the normal block, the unwind block and the callee.
+    let block = place.get_operand(operands.checked_sub(3)?)?.block()?;
+    let mut uses = 0;
+    let mut next = block.get_first_use();
+    while let Some(found) = next {
+        uses += 1;
+        next = found.get_next_use();
+    }
+    if uses != 1 {
+        return None;
+    }
+    block.get_instructions().find(|instruction| instruction.get_opcode() != InstructionOpcode::Phi)
+}
+
+fn is_must_tail(place: InstructionValue) -> bool {
+    use inkwell::llvm_sys::LLVMTailCallKind::LLVMTailCallKindMustTail;
+    use inkwell::llvm_sys::core::LLVMGetTailCallKind;
+    place.get_opcode() == InstructionOpcode::Call
+        // SAFETY: the instruction is a call.
+        && unsafe { LLVMGetTailCallKind(place.as_value_ref()) } == LLVMTailCallKindMustTail
+}

@@ -1,0 +1,280 @@
+//! Which recorded accesses touch the same place.
+//!
+//! An address alone does not name a place: the heap and the stacks hand the same bytes out again.
+//! So blocks and stack slots become objects, found by the order of the recording, and a place is
+//! an object with an offset and a size. Places that are accessed in overlapping pieces of
+//! different sizes are *mixed*: they are kept as whole words, and no value is derived from them.
+
+use std::collections::BTreeMap;
+
+use racewarden_trace::binary::{Record, Recording, SyncOp};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A place in memory, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceId(pub u32);
+
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub address: u64,
+    pub size: u32,
+    /// Heap block or stack slot, counted from 1; 0 for everything else.
+    pub object: u32,
+    /// Touched by more than one thread, one of them writing.
+    pub shared: bool,
+    /// Touched in pieces that overlap without being equal.
+    pub mixed: bool,
+    /// What it held before its first recorded access.
+    pub initial: Option<u64>,
+    first_thread: u32,
+    several: bool,
+    written: bool,
+}
+
+/// The places of a recording. `touched[thread][record]` lists the places of that record.
+#[derive(Debug, Default)]
+pub struct Places {
+    pub places: Vec<Place>,
+    touched: FxHashMap<(u32, u32), Vec<PlaceId>>,
+}
+
+impl Places {
+    /// The places that a record touches.
+    pub fn of(&self, thread: usize, record: usize) -> &[PlaceId] {
+        self.touched.get(&(thread as u32, record as u32)).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn get(&self, place: PlaceId) -> &Place {
+        &self.places[place.0 as usize]
+    }
+
+    pub fn new(recording: &Recording) -> Self {
+        Builder::default().build(recording)
+    }
+}
+
+/// More words than this in one copy or fill are not followed one by one.
+const MOST_WORDS: u64 = 1 << 12;
+
+#[derive(Default)]
+struct Builder {
+    places: Places,
+    /// Live objects by start: end and number.
+    objects: BTreeMap<u64, (u64, u32)>,
+    object_count: u32,
+    /// Per object and word: the pieces in which it is accessed.
+    pieces: FxHashMap<(u32, u64), FxHashSet<(u32, u32)>>,
+    ids: FxHashMap<(u32, u64, u32), PlaceId>,
+}
+
+struct Touch {
+    thread: u32,
+    record: u32,
+    address: u64,
+    size: u32,
+    object: u32,
+    write: bool,
+    /// Part of a copy, fill or wide access: always a whole word.
+    word: bool,
+}
+
+impl Builder {
+    fn build(mut self, recording: &Recording) -> Places {
+        let mut order: Vec<(u64, u32, u32)> = Vec::new();
+        let mut initial: FxHashMap<u64, u64> = FxHashMap::default();
+        for (thread, stream) in recording.threads.iter().enumerate() {
+            for (number, record) in stream.records.iter().enumerate() {
+                if let Record::Initial { address, value } = record {
+                    initial.entry(*address).or_insert(*value);
+                }
+                if let Some(sequence) = sequence_of(record) {
+                    order.push((sequence, thread as u32, number as u32));
+                }
+            }
+        }
+        order.sort_unstable();
+        let mut touches = Vec::new();
+        for (_, thread, number) in order {
+            let record = &recording.threads[thread as usize].records[number as usize];
+            self.visit(thread, number, record, &mut touches);
+        }
+        let mixed: FxHashSet<(u32, u64)> = self
+            .pieces
+            .iter()
+            .filter(|(_, pieces)| overlaps(pieces))
+            .map(|(word, _)| *word)
+            .collect();
+        for touch in touches {
+            self.place(&touch, &mixed, &initial);
+        }
+        for place in &mut self.places.places {
+            place.shared = place.several && place.written;
+        }
+        self.places
+    }
+
+    fn visit(&mut self, thread: u32, number: u32, record: &Record, touches: &mut Vec<Touch>) {
+        match *record {
+            Record::Sync { op: SyncOp::Alloc, object, extra, .. } => self.new_object(object, extra),
+            Record::Slot { address, size, .. } => self.new_object(address, size),
+            Record::Load { address, size, .. } => {
+                self.touch(thread, number, address, size, false, touches);
+            }
+            Record::Store { address, size, .. } | Record::Update { address, size, .. } => {
+                self.touch(thread, number, address, size, true, touches);
+            }
+            Record::Wide { address, size, write, .. } => {
+                self.range(thread, number, address, size, write, touches);
+            }
+            Record::Copy { to, from, size, .. } => {
+                self.range(thread, number, from, size, false, touches);
+                self.range(thread, number, to, size, true, touches);
+            }
+            Record::Set { to, size, .. } => self.range(thread, number, to, size, true, touches),
+            _ => {}
+        }
+    }
+
+    fn new_object(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size.max(1));
+        // Whatever overlaps is gone: the allocator would not hand it out otherwise.
+        let gone: Vec<u64> = self
+            .objects
+            .range(..end)
+            .rev()
+            .take_while(|(_, (other_end, _))| *other_end > address)
+            .map(|(start, _)| *start)
+            .collect();
+        for start in gone {
+            self.objects.remove(&start);
+        }
+        self.object_count += 1;
+        self.objects.insert(address, (end, self.object_count));
+    }
+
+    fn object_at(&self, address: u64) -> u32 {
+        match self.objects.range(..=address).next_back() {
+            Some((_, (end, object))) if address < *end => *object,
+            _ => 0,
+        }
+    }
+
+    fn touch(
+        &mut self,
+        thread: u32,
+        record: u32,
+        address: u64,
+        size: u32,
+        write: bool,
+        touches: &mut Vec<Touch>,
+    ) {
+        let object = self.object_at(address);
+        let word = address & !7;
+        let pieces = self.pieces.entry((object, word)).or_default();
+        pieces.insert(((address - word) as u32, size));
+        let crosses = address - word + u64::from(size) > 8;
+        touches.push(Touch { thread, record, address, size, object, write, word: crosses });
+        if crosses {
+            let next = word + 8;
+            self.pieces.entry((object, next)).or_default().extend([(0, 8), (0, 4)]);
+            self.pieces.entry((object, word)).or_default().extend([(0, 8), (0, 4)]);
+            touches.push(Touch {
+                thread,
+                record,
+                address: next,
+                size: 8,
+                object,
+                write,
+                word: true,
+            });
+        }
+    }
+
+    fn range(
+        &mut self,
+        thread: u32,
+        record: u32,
+        address: u64,
+        size: u64,
+        write: bool,
+        touches: &mut Vec<Touch>,
+    ) {
+        if size == 0 {
+            return;
+        }
+        let object = self.object_at(address);
+        let first = address & !7;
+        let words = ((address + size - 1 - first) / 8 + 1).min(MOST_WORDS);
+        for word in (0..words).map(|number| first + number * 8) {
+            // Always mixed: the content is not followed.
+            self.pieces.entry((object, word)).or_default().extend([(0, 8), (0, 4)]);
+            touches.push(Touch {
+                thread,
+                record,
+                address: word,
+                size: 8,
+                object,
+                write,
+                word: true,
+            });
+        }
+    }
+
+    fn place(
+        &mut self,
+        touch: &Touch,
+        mixed: &FxHashSet<(u32, u64)>,
+        initial: &FxHashMap<u64, u64>,
+    ) {
+        let word = touch.address & !7;
+        let is_mixed = touch.word || mixed.contains(&(touch.object, word));
+        let (address, size) = if is_mixed { (word, 8) } else { (touch.address, touch.size) };
+        let places = &mut self.places.places;
+        let id = *self.ids.entry((touch.object, address, size)).or_insert_with(|| {
+            let first = initial.get(&word).filter(|_| touch.object == 0);
+            places.push(Place {
+                address,
+                size,
+                object: touch.object,
+                shared: false,
+                mixed: is_mixed,
+                initial: first.map(|value| part_of(*value, address - word, size)),
+                first_thread: touch.thread,
+                several: false,
+                written: false,
+            });
+            PlaceId(places.len() as u32 - 1)
+        });
+        let place = &mut places[id.0 as usize];
+        place.several |= place.first_thread != touch.thread;
+        place.written |= touch.write;
+        let list = self.places.touched.entry((touch.thread, touch.record)).or_default();
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    }
+}
+
+/// `size` bytes at `offset` of a word.
+fn part_of(word: u64, offset: u64, size: u32) -> u64 {
+    racewarden_trace::binary::record::truncated(word >> (offset * 8), size)
+}
+
+fn overlaps(pieces: &FxHashSet<(u32, u32)>) -> bool {
+    pieces.iter().any(|a| pieces.iter().any(|b| a != b && a.0 < b.0 + b.1 && b.0 < a.0 + a.1))
+}
+
+/// The place of a record in the order of the run, for those that have one.
+pub fn sequence_of(record: &Record) -> Option<u64> {
+    match *record {
+        Record::Load { sequence, .. }
+        | Record::Store { sequence, .. }
+        | Record::Update { sequence, .. }
+        | Record::Wide { sequence, .. }
+        | Record::Copy { sequence, .. }
+        | Record::Set { sequence, .. }
+        | Record::Slot { sequence, .. }
+        | Record::Sync { sequence, .. } => Some(sequence),
+        _ => None,
+    }
+}

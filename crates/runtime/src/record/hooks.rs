@@ -1,0 +1,167 @@
+//! What instrumented code calls.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use racewarden_trace::binary::Record;
+
+use super::threads::with;
+use super::writer::{current_sequence, next_sequence};
+
+/// Locks of places, by cache line. A holder keeps one for a few instructions of its own; a waiter
+/// that is not served goes on without, since a signal handler may wait for its own thread.
+const PLACES: usize = 1 << 14;
+static LOCKS: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];
+const PATIENCE: u32 = 100_000;
+
+/// One bit for each eight bytes that were accessed before. Two places may share a bit: then the
+/// later one's first content is not known, which costs predictions but makes none wrong.
+const SEEN_BITS: usize = 1 << 26;
+static SEEN: [AtomicU8; SEEN_BITS / 8] = [const { AtomicU8::new(0) }; SEEN_BITS / 8];
+
+fn place_of(address: u64) -> usize {
+    ((address >> 6) as usize).wrapping_mul(0x9e37_79b9) % PLACES
+}
+
+fn first_visit(granule: u64) -> bool {
+    let bit = ((granule >> 3) as usize) % SEEN_BITS;
+    let mask = 1u8 << (bit % 8);
+    let cell = &SEEN[bit / 8];
+    cell.load(Ordering::Relaxed) & mask == 0 && cell.fetch_or(mask, Ordering::Relaxed) & mask == 0
+}
+
+/// # Safety
+/// `address` is readable for `size` bytes, at most 8.
+unsafe fn content(address: u64, size: u64) -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: by the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size.min(8) as usize);
+    }
+    u64::from_le_bytes(bytes)
+}
+
+fn lock(place: usize) -> bool {
+    for round in 0..PATIENCE {
+        if LOCKS[place].compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+        if round % 64 == 63 {
+            // SAFETY: gives the rest of the time slice to the holder.
+            unsafe { crate::common::futex::raw_syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
+        }
+        std::hint::spin_loop();
+    }
+    false
+}
+
+/// # Safety
+/// Called right before the program accesses `size` bytes at `address`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_before(address: u64, size: u64) {
+    with(|recorder| {
+        let place = place_of(address);
+        recorder.place = if lock(place) { place + 1 } else { 0 };
+        if size <= 8 {
+            for granule in [address & !7, (address + size - 1) & !7] {
+                if first_visit(granule) {
+                    // SAFETY: the eight bytes share a page with an accessed one.
+                    let value = unsafe { content(granule, 8) };
+                    recorder.buffer.push(&Record::Initial { address: granule, value });
+                }
+            }
+            // SAFETY: the program is about to access these bytes.
+            recorder.old = unsafe { content(address, size) };
+        }
+    });
+}
+
+/// # Safety
+/// Called right after the program accessed `size` bytes at `address`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_after(address: u64, size: u64, kind: u32) {
+    with(|recorder| {
+        let sequence = next_sequence();
+        let record = if matches!(size, 1 | 2 | 4 | 8) {
+            // SAFETY: the program has just accessed these bytes.
+            let value = unsafe { content(address, size) };
+            let size = size as u32;
+            match kind {
+                0 => Record::Load { address, size, value: recorder.old, sequence },
+                1 => Record::Store { address, size, value, sequence },
+                _ => Record::Update { address, size, old: recorder.old, new: value, sequence },
+            }
+        } else {
+            Record::Wide { address, size, write: kind != 0, sequence }
+        };
+        if let Some(place) = recorder.place.checked_sub(1) {
+            LOCKS[place].store(0, Ordering::Release);
+            recorder.place = 0;
+        }
+        recorder.buffer.push(&record);
+    });
+}
+
+/// # Safety
+/// Called at the start of a function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_enter(function: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Enter { function }));
+}
+
+/// # Safety
+/// Called before a conditional branch or switch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_branch(value: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Branch { value }));
+}
+
+/// # Safety
+/// Called after a copy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_copy(to: u64, from: u64, size: u64) {
+    with(|recorder| {
+        let sequence = next_sequence();
+        recorder.buffer.push(&Record::Copy { to, from, size, sequence });
+    });
+}
+
+/// # Safety
+/// Called after a fill.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_set(to: u64, byte: u32, size: u64) {
+    with(|recorder| {
+        let sequence = next_sequence();
+        recorder.buffer.push(&Record::Set { to, byte: byte as u8, size, sequence });
+    });
+}
+
+/// # Safety
+/// Called after a stack slot was made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_slot(address: u64, size: u64) {
+    with(|recorder| {
+        let sequence = current_sequence();
+        recorder.buffer.push(&Record::Slot { address, size, sequence });
+    });
+}
+
+/// # Safety
+/// Called before an indirect call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_call(target: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Call { target }));
+}
+
+/// # Safety
+/// Called after a call that left the unit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_return(value: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Return { value }));
+}
+
+/// # Safety
+/// Called at a landing pad.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_unwind() {
+    with(|recorder| recorder.buffer.push(&Record::Unwind));
+}

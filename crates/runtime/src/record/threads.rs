@@ -1,0 +1,343 @@
+//! Threads: their buffers, numbers and names; start and end of the recording.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use racewarden_trace::binary::SyncOp;
+use racewarden_trace::binary::chunk::ChunkKind;
+
+use crate::common::futex::{SpinLock, raw_syscall};
+use crate::common::name::ThreadName;
+use crate::common::tls;
+use crate::real;
+
+use super::writer::{self, Buffer};
+
+/// One thread's own data; only its thread touches it, but for the last flush.
+pub struct Recorder {
+    pub buffer: Buffer,
+    name: ThreadName,
+    created: u32,
+    /// Inside the runtime: a signal handler that comes here records nothing.
+    pub busy: bool,
+    /// What an atomic update found, from before the access until after it.
+    pub old: u64,
+    /// The lock of the place that is being accessed.
+    pub place: usize,
+    next: *mut Recorder,
+    ended: bool,
+}
+
+const ENDED: usize = 1;
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+static KEY: AtomicUsize = AtomicUsize::new(0);
+/// All recorders, for the flush at the end of the process.
+static ALL: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+static FLUSHING: SpinLock = SpinLock::new();
+/// Which thread a `pthread_t` is.
+static HANDLES: SpinLock = SpinLock::new();
+static mut HANDLE_TABLE: Vec<(libc::pthread_t, u32)> = Vec::new();
+
+fn new_recorder(number: u32, name: ThreadName) {
+    let text = name.to_string();
+    let path = text.strip_prefix('0').map_or(text.clone(), |rest| format!("main{rest}"));
+    writer::write(ChunkKind::ThreadName, number, path.as_bytes());
+    let recorder = Box::into_raw(Box::new(Recorder {
+        buffer: Buffer::new(number),
+        name,
+        created: 0,
+        busy: false,
+        old: 0,
+        place: 0,
+        next: std::ptr::null_mut(),
+        ended: false,
+    }));
+    let mut head = ALL.load(Ordering::Acquire);
+    loop {
+        // SAFETY: the recorder is not shared before the exchange succeeds.
+        unsafe { (*recorder).next = head };
+        match ALL.compare_exchange(head, recorder, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(other) => head = other,
+        }
+    }
+    tls::set_state(recorder as usize);
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        // SAFETY: any value but null makes the destructor run.
+        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, 1 as *const c_void) };
+    }
+}
+
+/// Runs `record` with this thread's recorder, unless nothing is recorded or the thread is already
+/// inside the runtime.
+#[inline]
+pub fn with(record: impl FnOnce(&mut Recorder)) {
+    let pointer = tls::state();
+    if pointer <= ENDED || !writer::is_recording() {
+        return;
+    }
+    // SAFETY: only this thread uses its recorder, and `busy` keeps signal handlers away.
+    let recorder = unsafe { &mut *(pointer as *mut Recorder) };
+    if recorder.busy {
+        return;
+    }
+    recorder.busy = true;
+    record(recorder);
+    recorder.busy = false;
+}
+
+pub fn sync(op: SyncOp, object: u64, extra: u64) {
+    with(|recorder| recorder.buffer.sync(op, object, extra));
+}
+
+/// Runs before every constructor.
+#[used]
+#[unsafe(link_section = ".preinit_array")]
+static START: extern "C" fn(i32, *const *const c_char, *const *const c_char) = start;
+
+extern "C" fn start(_: i32, _: *const *const c_char, environment: *const *const c_char) {
+    let Some(path) = variable(environment, b"RACEWARDEN_RECORD=") else { return };
+    // SAFETY: the path is a C string of the environment.
+    let descriptor = unsafe {
+        raw_syscall(
+            libc::SYS_openat,
+            libc::AT_FDCWD as usize,
+            path.as_ptr() as usize,
+            (libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC) as usize,
+            0,
+            0,
+            0,
+        )
+    };
+    if descriptor < 0 {
+        return;
+    }
+    writer::open(descriptor as i32);
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: the key is written before it is used; the handlers stand for the whole run.
+    unsafe {
+        if libc::pthread_key_create(&mut key, Some(thread_ended)) == 0 {
+            KEY.store(key as usize + 1, Ordering::Relaxed);
+        }
+        libc::pthread_atfork(None, None, Some(forked));
+        libc::atexit(finish);
+        for signal in [libc::SIGSEGV, libc::SIGABRT, libc::SIGTERM, libc::SIGINT, libc::SIGFPE] {
+            libc::signal(signal, killed as *const () as usize);
+        }
+    }
+    write_symbols();
+    new_recorder(NEXT_NUMBER.fetch_add(1, Ordering::Relaxed), ThreadName::MAIN);
+    sync(SyncOp::Begin, 0, 0);
+}
+
+fn variable(environment: *const *const c_char, name: &[u8]) -> Option<&'static CStr> {
+    let mut at = environment;
+    // SAFETY: the environment is a null-terminated list of C strings that lives for the run.
+    unsafe {
+        while !at.is_null() && !(*at).is_null() {
+            let entry = CStr::from_ptr(*at);
+            if let Some(value) = entry.to_bytes_with_nul().strip_prefix(name) {
+                return CStr::from_bytes_with_nul(value).ok();
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+#[repr(C)]
+struct SymbolRow {
+    address: u64,
+    name: *const c_char,
+    unit: u64,
+    kind: u64,
+}
+
+unsafe extern "C" {
+    #[link_name = "__start_racewarden_symbols"]
+    static FIRST_SYMBOL: SymbolRow;
+    #[link_name = "__stop_racewarden_symbols"]
+    static AFTER_SYMBOLS: SymbolRow;
+}
+
+fn write_symbols() {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let (mut at, end) = (&raw const FIRST_SYMBOL, &raw const AFTER_SYMBOLS);
+    while at < end {
+        // SAFETY: the linker's marks enclose the rows that the pass put into the section.
+        let row = unsafe { &*at };
+        // SAFETY: every row names its symbol by a C string.
+        let name = unsafe { CStr::from_ptr(row.name) }.to_string_lossy();
+        let kind = if row.kind == 0 { 'f' } else { 'g' };
+        let _ = writeln!(text, "{kind} {} {:x} {name}", row.unit, row.address);
+        // SAFETY: stays within the section or one past its end.
+        at = unsafe { at.add(1) };
+    }
+    writer::write(ChunkKind::Symbols, 0, text.as_bytes());
+}
+
+unsafe extern "C" fn forked() {
+    // The child is another program; two writers would mix their events.
+    writer::stop();
+}
+
+unsafe extern "C" fn thread_ended(_: *mut c_void) {
+    end_thread();
+}
+
+fn end_thread() {
+    let pointer = tls::state();
+    if pointer <= ENDED {
+        return;
+    }
+    sync(SyncOp::End, 0, 0);
+    tls::set_state(ENDED);
+    let _guard = FLUSHING.lock();
+    // SAFETY: the thread owned its recorder; the lock keeps the final flush away.
+    let recorder = unsafe { &mut *(pointer as *mut Recorder) };
+    recorder.buffer.flush();
+    recorder.ended = true;
+}
+
+/// Writes every thread's buffer. Threads that still run may lose their last events.
+extern "C" fn finish() {
+    // The order of this thread's own last events is settled first.
+    if tls::state() > ENDED {
+        sync(SyncOp::End, 0, 0);
+    }
+    let _guard = FLUSHING.lock();
+    let mut at = ALL.load(Ordering::Acquire);
+    while !at.is_null() {
+        // SAFETY: recorders are never freed.
+        let recorder = unsafe { &mut *at };
+        let own = at as usize == tls::state();
+        // Another thread that is just encoding would be disturbed; its buffer stays out.
+        if !recorder.ended && (own || !recorder.busy) {
+            recorder.busy = true;
+            recorder.buffer.flush();
+        }
+        at = recorder.next;
+    }
+    writer::stop();
+}
+
+extern "C" fn killed(signal: i32) {
+    let mut at = ALL.load(Ordering::Acquire);
+    while !at.is_null() {
+        // SAFETY: recorders are never freed; the process is about to die.
+        let recorder = unsafe { &mut *at };
+        if !recorder.ended && !recorder.busy {
+            recorder.busy = true;
+            recorder.buffer.flush();
+        }
+        at = recorder.next;
+    }
+    writer::stop();
+    // SAFETY: the signal's own effect follows when the handler returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+
+struct Birth {
+    start: Start,
+    argument: *mut c_void,
+    name: ThreadName,
+    number: u32,
+}
+
+extern "C" fn born(birth: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `pthread_create` below for this thread alone.
+    let birth = unsafe { Box::from_raw(birth.cast::<Birth>()) };
+    let Birth { start, argument, name, number } = *birth;
+    new_recorder(number, name);
+    sync(SyncOp::Begin, u64::from(number), 0);
+    start(argument)
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> i32 {
+    let real = real!(pthread_create: fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Start,
+        *mut c_void,
+    ) -> i32);
+    let pointer = tls::state();
+    if pointer <= ENDED || !writer::is_recording() {
+        // SAFETY: passes the program's own arguments on.
+        return unsafe { real(thread, attributes, start, argument) };
+    }
+    // SAFETY: only this thread uses its recorder.
+    let parent = unsafe { &mut *(pointer as *mut Recorder) };
+    parent.created += 1;
+    let name = parent.name.child(parent.created);
+    let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+    sync(SyncOp::Fork, u64::from(number), 0);
+    let birth = Box::into_raw(Box::new(Birth { start, argument, name, number }));
+    // SAFETY: passes the program's own arguments on, with our start in front of the program's.
+    let result = unsafe { real(thread, attributes, born, birth.cast()) };
+    if result == 0 {
+        let _guard = HANDLES.lock();
+        // SAFETY: the lock is held; the C library has written the handle.
+        unsafe { (*(&raw mut HANDLE_TABLE)).push((*thread, number)) };
+    } else {
+        // SAFETY: no thread has come to be that could own it.
+        drop(unsafe { Box::from_raw(birth) });
+    }
+    result
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> i32 {
+    let real = real!(pthread_join: fn(libc::pthread_t, *mut *mut c_void) -> i32);
+    // SAFETY: passes the program's own arguments on.
+    let status = unsafe { real(thread, result) };
+    if status == 0 {
+        let number = {
+            let _guard = HANDLES.lock();
+            // SAFETY: the lock is held.
+            let table = unsafe { &mut *(&raw mut HANDLE_TABLE) };
+            let at = table.iter().rposition(|(handle, _)| *handle == thread);
+            at.map(|at| table.swap_remove(at).1)
+        };
+        if let Some(number) = number {
+            sync(SyncOp::Join, u64::from(number), 0);
+        }
+    }
+    status
+}
+
+/// `_exit` and its kind skip the exit handlers.
+fn leave() {
+    finish();
+}
+
+macro_rules! leaving {
+    ($($name:ident),*) => {$(
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(status: i32) -> ! {
+            leave();
+            // SAFETY: ends the process as the program asked.
+            unsafe { raw_syscall(libc::SYS_exit_group, status as usize, 0, 0, 0, 0, 0) };
+            unreachable!("the process has exited")
+        }
+    )*};
+}
+
+leaving!(_exit, _Exit);

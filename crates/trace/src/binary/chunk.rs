@@ -1,0 +1,80 @@
+//! Chunks: compressed pieces of one thread's stream, each whole in itself.
+//!
+//! ```text
+//! magic 4 | kind 1 | reserved 3 | thread 4 | plain length 4 | stored length 4 | checksum 4 | bytes
+//! ```
+//! All numbers are little-endian. The checksum (FNV-1a) covers the stored bytes, so that a chunk
+//! that was cut off or damaged is told from a whole one.
+
+pub const CHUNK_MAGIC: &[u8; 4] = b"RWc\n";
+pub const CHUNK_HEADER: usize = 24;
+
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChunkKind {
+    /// Records of a thread.
+    Records = 1,
+    /// Lines `kind unit address name` of the program's functions and globals.
+    Symbols = 2,
+    /// The thread's creation path (`main.2`).
+    ThreadName = 3,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    pub kind: ChunkKind,
+    pub thread: u32,
+    pub plain_length: u32,
+    pub stored: &'a [u8],
+}
+
+/// Appends a chunk with the given content to `out`.
+pub fn write_chunk(kind: ChunkKind, thread: u32, content: &[u8], out: &mut Vec<u8>) {
+    let stored = lz4_flex::block::compress(content);
+    out.extend_from_slice(CHUNK_MAGIC);
+    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
+    for number in [thread, content.len() as u32, stored.len() as u32, checksum(&stored)] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    out.extend_from_slice(&stored);
+}
+
+/// The chunk at the front of `bytes`, taken off; `None` when there is no whole, sound one.
+pub fn read_chunk<'a>(bytes: &mut &'a [u8]) -> Option<Chunk<'a>> {
+    let header = bytes.get(..CHUNK_HEADER)?;
+    if &header[..4] != CHUNK_MAGIC {
+        return None;
+    }
+    let kind = match header[4] {
+        1 => ChunkKind::Records,
+        2 => ChunkKind::Symbols,
+        3 => ChunkKind::ThreadName,
+        _ => return None,
+    };
+    let number = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let (thread, plain_length, length) = (number(8), number(12), number(16) as usize);
+    let stored = bytes.get(CHUNK_HEADER..CHUNK_HEADER.checked_add(length)?)?;
+    if checksum(stored) != number(20) {
+        return None;
+    }
+    *bytes = &bytes[CHUNK_HEADER + length..];
+    Some(Chunk { kind, thread, plain_length, stored })
+}
+
+impl Chunk<'_> {
+    /// The content, or `None` when it does not decompress. The limit keeps a damaged length from
+    /// claiming all memory.
+    pub fn content(&self) -> Option<Vec<u8>> {
+        if self.plain_length > 1 << 28 {
+            return None;
+        }
+        lz4_flex::block::decompress(self.stored, self.plain_length as usize).ok()
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,421 @@
+//! The events of one thread as bytes.
+//!
+//! A record is a tag byte and its fields. Numbers are LEB128; what tends to be near the previous
+//! one (addresses, sequence numbers) is a difference; what may be negative is zigzag-coded.
+
+/// What a synchronisation operation did. The numbers are part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SyncOp {
+    /// `object` is the new thread's number.
+    Fork = 1,
+    /// `object` is the joined thread's number.
+    Join = 2,
+    Begin = 3,
+    End = 4,
+    Acquire = 5,
+    Release = 6,
+    AcquireShared = 7,
+    ReleaseShared = 8,
+    /// A try that failed because the lock was held.
+    TryFailed = 9,
+    /// Starts waiting for a condition; the release of the mutex is its own record.
+    WaitBegin = 10,
+    /// Was woken; the acquisition of the mutex is its own record.
+    WaitEnd = 11,
+    WaitTimeout = 12,
+    Signal = 13,
+    Broadcast = 14,
+    /// `extra` is the barrier's count.
+    BarrierInit = 15,
+    BarrierArrive = 16,
+    BarrierLeave = 17,
+    /// `extra` is the semaphore's first value.
+    SemInit = 18,
+    SemPost = 19,
+    SemWait = 20,
+    SemTryFailed = 21,
+    /// The thread has run the routine of a `pthread_once`; `OncePassed` follows for every caller.
+    OnceDone = 22,
+    OncePassed = 23,
+    /// `extra` is the size.
+    Alloc = 24,
+    Free = 25,
+}
+
+impl SyncOp {
+    /// Whether `object` is a thread's number and not an address.
+    pub fn names_thread(self) -> bool {
+        matches!(self, SyncOp::Fork | SyncOp::Join | SyncOp::Begin | SyncOp::End)
+    }
+
+    pub fn from_number(number: u8) -> Option<Self> {
+        use SyncOp::*;
+        const ALL: [SyncOp; 25] = [
+            Fork,
+            Join,
+            Begin,
+            End,
+            Acquire,
+            Release,
+            AcquireShared,
+            ReleaseShared,
+            TryFailed,
+            WaitBegin,
+            WaitEnd,
+            WaitTimeout,
+            Signal,
+            Broadcast,
+            BarrierInit,
+            BarrierArrive,
+            BarrierLeave,
+            SemInit,
+            SemPost,
+            SemWait,
+            SemTryFailed,
+            OnceDone,
+            OncePassed,
+            Alloc,
+            Free,
+        ];
+        ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+}
+
+/// One event of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A function starts; by the address of its code.
+    Enter {
+        function: u64,
+    },
+    /// The value that a conditional branch or switch decides by.
+    Branch {
+        value: u64,
+    },
+    Load {
+        address: u64,
+        size: u32,
+        value: u64,
+        sequence: u64,
+    },
+    Store {
+        address: u64,
+        size: u32,
+        value: u64,
+        sequence: u64,
+    },
+    /// An atomic read-modify-write, or a compare-exchange that may have left the value alone.
+    Update {
+        address: u64,
+        size: u32,
+        old: u64,
+        new: u64,
+        sequence: u64,
+    },
+    /// An access of another size than 1, 2, 4 or 8 bytes; its content is kept up to 64 bytes.
+    Wide {
+        address: u64,
+        size: u64,
+        write: bool,
+        sequence: u64,
+    },
+    Copy {
+        to: u64,
+        from: u64,
+        size: u64,
+        sequence: u64,
+    },
+    Set {
+        to: u64,
+        byte: u8,
+        size: u64,
+        sequence: u64,
+    },
+    /// A stack slot comes into being.
+    Slot {
+        address: u64,
+        size: u64,
+        sequence: u64,
+    },
+    /// The target of an indirect call.
+    Call {
+        target: u64,
+    },
+    /// What a call to code outside the unit returned.
+    Return {
+        value: u64,
+    },
+    /// What eight aligned bytes held before the first recorded access to any of them.
+    Initial {
+        address: u64,
+        value: u64,
+    },
+    Sync {
+        op: SyncOp,
+        object: u64,
+        extra: u64,
+        sequence: u64,
+    },
+    /// An exception arrives at a landing pad.
+    Unwind,
+}
+
+const ENTER: u8 = 1;
+const BRANCH: u8 = 2;
+const CALL: u8 = 3;
+const RETURN: u8 = 4;
+const INITIAL: u8 = 5;
+const SYNC: u8 = 6;
+const UNWIND: u8 = 7;
+const WIDE_READ: u8 = 8;
+const WIDE_WRITE: u8 = 9;
+const COPY: u8 = 10;
+const SET: u8 = 11;
+const SLOT: u8 = 12;
+/// Branches on a Boolean are most records: one byte each.
+const FALSE: u8 = 14;
+const TRUE: u8 = 15;
+/// These carry the size's exponent in the two low bits.
+const LOAD: u8 = 16;
+const STORE: u8 = 20;
+const UPDATE: u8 = 24;
+
+/// What differences refer to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    address: u64,
+    sequence: u64,
+    function: u64,
+}
+
+/// Turns records into bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Encoder {
+    last: Last,
+}
+
+impl Encoder {
+    pub fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        match *record {
+            Record::Enter { function } => {
+                out.push(ENTER);
+                signed(out, function.wrapping_sub(self.last.function) as i64);
+                self.last.function = function;
+            }
+            Record::Branch { value: 0 } => out.push(FALSE),
+            Record::Branch { value: 1 } => out.push(TRUE),
+            Record::Branch { value } => {
+                out.push(BRANCH);
+                unsigned(out, value);
+            }
+            Record::Load { address, size, value, sequence } => {
+                self.access(out, LOAD, address, size, sequence);
+                signed(out, extended(value, size));
+            }
+            Record::Store { address, size, value, sequence } => {
+                self.access(out, STORE, address, size, sequence);
+                signed(out, extended(value, size));
+            }
+            Record::Update { address, size, old, new, sequence } => {
+                self.access(out, UPDATE, address, size, sequence);
+                signed(out, extended(old, size));
+                signed(out, extended(new, size));
+            }
+            Record::Wide { address, size, write, sequence } => {
+                out.push(if write { WIDE_WRITE } else { WIDE_READ });
+                self.place(out, address, sequence);
+                unsigned(out, size);
+            }
+            Record::Copy { to, from, size, sequence } => {
+                out.push(COPY);
+                self.place(out, to, sequence);
+                signed(out, from.wrapping_sub(to) as i64);
+                unsigned(out, size);
+            }
+            Record::Set { to, byte, size, sequence } => {
+                out.push(SET);
+                self.place(out, to, sequence);
+                out.push(byte);
+                unsigned(out, size);
+            }
+            Record::Slot { address, size, sequence } => {
+                out.push(SLOT);
+                self.place(out, address, sequence);
+                unsigned(out, size);
+            }
+            Record::Call { target } => {
+                out.push(CALL);
+                signed(out, target.wrapping_sub(self.last.function) as i64);
+            }
+            Record::Return { value } => {
+                out.push(RETURN);
+                signed(out, value as i64);
+            }
+            Record::Initial { address, value } => {
+                out.push(INITIAL);
+                signed(out, address.wrapping_sub(self.last.address) as i64);
+                self.last.address = address;
+                signed(out, value as i64);
+            }
+            Record::Sync { op, object, extra, sequence } => {
+                out.push(SYNC);
+                out.push(op as u8);
+                unsigned(out, object);
+                unsigned(out, extra);
+                signed(out, sequence.wrapping_sub(self.last.sequence) as i64);
+                self.last.sequence = sequence;
+            }
+            Record::Unwind => out.push(UNWIND),
+        }
+    }
+
+    fn access(&mut self, out: &mut Vec<u8>, tag: u8, address: u64, size: u32, sequence: u64) {
+        out.push(tag | (size.trailing_zeros() as u8 & 3));
+        self.place(out, address, sequence);
+    }
+
+    fn place(&mut self, out: &mut Vec<u8>, address: u64, sequence: u64) {
+        signed(out, address.wrapping_sub(self.last.address) as i64);
+        signed(out, sequence.wrapping_sub(self.last.sequence) as i64);
+        self.last.address = address;
+        self.last.sequence = sequence;
+    }
+}
+
+/// Turns bytes into records.
+#[derive(Debug, Clone, Default)]
+pub struct Decoder {
+    last: Last,
+}
+
+impl Decoder {
+    /// The next record, taken off the front of `bytes`; `None` at the end or at bytes that are no
+    /// record (then `bytes` is not empty).
+    pub fn decode(&mut self, bytes: &mut &[u8]) -> Option<Record> {
+        let before = *bytes;
+        let record = self.record(bytes);
+        if record.is_none() {
+            *bytes = before;
+        }
+        record
+    }
+
+    fn record(&mut self, bytes: &mut &[u8]) -> Option<Record> {
+        let tag = take(bytes)?;
+        Some(match tag {
+            ENTER => {
+                self.last.function = self.last.function.wrapping_add(read_signed(bytes)? as u64);
+                Record::Enter { function: self.last.function }
+            }
+            FALSE => Record::Branch { value: 0 },
+            TRUE => Record::Branch { value: 1 },
+            BRANCH => Record::Branch { value: read_unsigned(bytes)? },
+            CALL => {
+                Record::Call { target: self.last.function.wrapping_add(read_signed(bytes)? as u64) }
+            }
+            RETURN => Record::Return { value: read_signed(bytes)? as u64 },
+            INITIAL => {
+                self.last.address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
+                Record::Initial { address: self.last.address, value: read_signed(bytes)? as u64 }
+            }
+            SYNC => {
+                let op = SyncOp::from_number(take(bytes)?)?;
+                let (object, extra) = (read_unsigned(bytes)?, read_unsigned(bytes)?);
+                let step = read_signed(bytes)? as u64;
+                self.last.sequence = self.last.sequence.wrapping_add(step);
+                Record::Sync { op, object, extra, sequence: self.last.sequence }
+            }
+            UNWIND => Record::Unwind,
+            WIDE_READ | WIDE_WRITE => {
+                let (address, sequence) = self.place(bytes)?;
+                let size = read_unsigned(bytes)?;
+                Record::Wide { address, size, write: tag == WIDE_WRITE, sequence }
+            }
+            COPY => {
+                let (to, sequence) = self.place(bytes)?;
+                let from = to.wrapping_add(read_signed(bytes)? as u64);
+                Record::Copy { to, from, size: read_unsigned(bytes)?, sequence }
+            }
+            SET => {
+                let (to, sequence) = self.place(bytes)?;
+                Record::Set { to, byte: take(bytes)?, size: read_unsigned(bytes)?, sequence }
+            }
+            SLOT => {
+                let (address, sequence) = self.place(bytes)?;
+                Record::Slot { address, size: read_unsigned(bytes)?, sequence }
+            }
+            _ => return self.sized(tag, bytes),
+        })
+    }
+
+    fn sized(&mut self, tag: u8, bytes: &mut &[u8]) -> Option<Record> {
+        let kind = tag & !3;
+        if ![LOAD, STORE, UPDATE].contains(&kind) {
+            return None;
+        }
+        let size = 1u32 << (tag & 3);
+        let (address, sequence) = self.place(bytes)?;
+        let value = truncated(read_signed(bytes)? as u64, size);
+        Some(match kind {
+            LOAD => Record::Load { address, size, value, sequence },
+            STORE => Record::Store { address, size, value, sequence },
+            _ => {
+                let new = truncated(read_signed(bytes)? as u64, size);
+                Record::Update { address, size, old: value, new, sequence }
+            }
+        })
+    }
+
+    fn place(&mut self, bytes: &mut &[u8]) -> Option<(u64, u64)> {
+        self.last.address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
+        self.last.sequence = self.last.sequence.wrapping_add(read_signed(bytes)? as u64);
+        Some((self.last.address, self.last.sequence))
+    }
+}
+
+/// The low `size` bytes.
+pub fn truncated(value: u64, size: u32) -> u64 {
+    if size >= 8 { value } else { value & ((1 << (size * 8)) - 1) }
+}
+
+/// Sign-extended from `size` bytes, so that small negative numbers stay short.
+fn extended(value: u64, size: u32) -> i64 {
+    let shift = 64 - size.min(8) * 8;
+    ((value << shift) as i64) >> shift
+}
+
+fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn signed(out: &mut Vec<u8>, value: i64) {
+    unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u8> {
+    let (&first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(first)
+}
+
+fn read_unsigned(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = take(bytes)?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn read_signed(bytes: &mut &[u8]) -> Option<i64> {
+    let value = read_unsigned(bytes)?;
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+}
