@@ -1,1 +1,38 @@
+//! The static engine: finds every candidate race of a whole program, excludes what cannot race
+//! with a reason, and ranks the rest.
+//!
+//! It follows RELAY (bottom-up relative locksets and guarded accesses over the call graph) and
+//! "Fast and accurate static data-race detection for concurrent programs" (shared-variable
+//! discovery, must-alias of lock pointers, acquisition histories). The way of the data:
+//!
+//! ```text
+//!   effects ─ pointsto ─ callgraph ─ sharing ─┬─ flow (summaries, bottom-up, parallel)
+//!                                              └─ contexts (from thread roots down)
+//!                                                   └─ pairs ◀ digests ─ ranking ─▶ Report
+//! ```
+//!
+//! The engine does no IO. Its result does not depend on the number of threads it runs on.
 
+#![forbid(unsafe_code)]
+
+mod callgraph;
+mod cfg;
+mod check;
+mod contexts;
+mod digests;
+mod effects;
+mod flow;
+mod loops;
+mod naming;
+mod notes;
+mod pairs;
+mod pointsto;
+mod ranking;
+mod scc;
+mod sharing;
+mod state;
+mod summary;
+mod sym;
+mod threads;
+
+pub use check::{Options, check, why};

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 mod capture;
+mod check;
 mod confirm;
 mod hive;
 mod model;
@@ -19,6 +20,8 @@ mod trace;
 pub enum Command {
     /// Capture a build, sources or bitcode for the engines
     Capture(capture::Args),
+    /// Find candidate races in the whole program without running it
+    Check(check::Args),
     /// Prove candidate races by enforcing both orders, and find which do harm
     Confirm(confirm::Args),
     /// Bring a confirmed race about again
@@ -42,6 +45,7 @@ pub enum Command {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Capture(args) => capture::run(args),
+        Command::Check(args) => check::run(args),
         Command::Confirm(args) => confirm::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Record(args) => record::run(args),

@@ -1,0 +1,280 @@
+//! Who calls whom, in which order to analyse (RELAY 4.1), and what runs before the first thread.
+
+use racewarden_ir::{Callee, FunctionId, Op, Program};
+use rustc_hash::FxHashMap;
+
+use crate::cfg::Cfg;
+use crate::effects::{Effect, Effects};
+use crate::pointsto::{CallSite, PointsTo};
+use crate::state::CreateId;
+
+#[derive(Debug, Default)]
+pub struct CallGraph {
+    /// Functions with a body that a function calls before it returns, sorted, with the calls.
+    pub callees: Vec<Vec<FunctionId>>,
+    /// Calls with their synchronous targets, in order.
+    pub calls: Vec<Vec<(u32, Vec<FunctionId>)>>,
+    /// Components, callees first; `level` of a component is one more than its callees'.
+    pub levels: Vec<Vec<Vec<FunctionId>>>,
+    pub creates: FxHashMap<CallSite, CreateId>,
+    pub create_sites: Vec<CallSite>,
+    /// Instructions on cycles, sorted, of functions that have any.
+    cyclic: FxHashMap<FunctionId, Vec<u32>>,
+    /// Indirect calls that lead nowhere.
+    pub unresolved: Vec<CallSite>,
+}
+
+pub fn effects_of_call<'a>(
+    effects: &'a Effects,
+    points: &'a PointsTo,
+    site: CallSite,
+    callee: &Callee,
+) -> impl Iterator<Item = &'a Effect> {
+    let direct = match callee {
+        Callee::Direct(target) => Some(*target),
+        _ => None,
+    };
+    let indirect = if direct.is_none() { points.targets.get(&site) } else { None };
+    direct
+        .into_iter()
+        .chain(indirect.into_iter().flatten().copied())
+        .filter_map(|target| effects.of(target))
+        .flatten()
+}
+
+impl CallGraph {
+    pub fn new(program: &Program, effects: &Effects, points: &PointsTo) -> Self {
+        let module = &program.module;
+        let mut graph = CallGraph {
+            callees: vec![Vec::new(); module.functions.len()],
+            calls: vec![Vec::new(); module.functions.len()],
+            ..CallGraph::default()
+        };
+        for id in module.function_ids() {
+            if effects.of(id).is_some() {
+                continue;
+            }
+            for (index, instruction) in module.function(id).instructions.iter().enumerate() {
+                if let Op::Call { callee, .. } = &instruction.op {
+                    graph.add_call(effects, points, (id, index as u32), callee);
+                }
+            }
+            graph.find_cycles(program, id);
+            let callees = &mut graph.callees[id.index()];
+            callees.sort_unstable();
+            callees.dedup();
+        }
+        graph.sort_levels(module.functions.len());
+        graph
+    }
+
+    fn find_cycles(&mut self, program: &Program, id: FunctionId) {
+        let cfg = Cfg::new(program.module.function(id));
+        if !cfg.in_cycle.contains(&true) {
+            return;
+        }
+        let list = (0..cfg.block_of.len() as u32)
+            .filter(|&inst| cfg.in_cycle[cfg.block_of[inst as usize] as usize])
+            .collect();
+        self.cyclic.insert(id, list);
+    }
+
+    fn add_call(&mut self, effects: &Effects, points: &PointsTo, site: CallSite, callee: &Callee) {
+        let mut targets: Vec<FunctionId> = match callee {
+            Callee::Direct(target) => vec![*target],
+            Callee::Indirect(_) | Callee::Virtual { .. } => {
+                let found = points.targets.get(&site).cloned().unwrap_or_default();
+                if found.is_empty() {
+                    self.unresolved.push(site);
+                }
+                found
+            }
+            Callee::Asm { .. } => return,
+        };
+        let mut creates = false;
+        let mut runs_entries = false;
+        for effect in effects_of_call(effects, points, site, callee) {
+            match effect {
+                Effect::Create { extent, .. } => {
+                    creates = true;
+                    runs_entries |= extent.includes_caller;
+                }
+                Effect::Handler { .. } => creates = true,
+                Effect::Once { .. } | Effect::CallBack { .. } => runs_entries = true,
+                _ => {}
+            }
+        }
+        if creates {
+            self.creates.insert(site, self.create_sites.len() as CreateId);
+            self.create_sites.push(site);
+        }
+        if runs_entries {
+            targets.extend(points.entries.get(&site).into_iter().flatten());
+        }
+        targets.retain(|target| effects.of(*target).is_none());
+        self.callees[site.0.index()].extend(&targets);
+        if !targets.is_empty() {
+            self.calls[site.0.index()].push((site.1, targets));
+        }
+    }
+
+    fn sort_levels(&mut self, count: usize) {
+        let components = crate::scc::components(count, |node| {
+            self.callees[node as usize].iter().map(|callee| callee.0)
+        });
+        let mut level_of = vec![0usize; count];
+        for component in components {
+            let level = component
+                .iter()
+                .flat_map(|&member| &self.callees[member as usize])
+                .filter(|callee| !component.contains(&callee.0))
+                .map(|callee| level_of[callee.index()] + 1)
+                .max()
+                .unwrap_or(0);
+            for &member in &component {
+                level_of[member as usize] = level;
+            }
+            if self.levels.len() <= level {
+                self.levels.resize_with(level + 1, Vec::new);
+            }
+            self.levels[level].push(component.into_iter().map(FunctionId).collect());
+        }
+    }
+
+    /// Everything reachable from `roots` by calls.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = FunctionId>) -> Vec<bool> {
+        let mut seen = vec![false; self.callees.len()];
+        let mut stack: Vec<FunctionId> = roots.into_iter().collect();
+        while let Some(function) = stack.pop() {
+            if !std::mem::replace(&mut seen[function.index()], true) {
+                stack.extend(&self.callees[function.index()]);
+            }
+        }
+        seen
+    }
+}
+
+/// Which instructions run while there may be more than one thread.
+pub struct Phases {
+    late_functions: Vec<bool>,
+    late_blocks: FxHashMap<FunctionId, Vec<bool>>,
+    /// First create call of each block that has one, where only what follows is late.
+    first_create: FxHashMap<(FunctionId, u32), u32>,
+}
+
+impl Phases {
+    pub fn new(
+        program: &Program,
+        graph: &CallGraph,
+        points: &PointsTo,
+        parallel_roots: &[FunctionId],
+        starts: &[FunctionId],
+    ) -> Self {
+        let may_create = may_create(graph);
+        let mut phases = Phases {
+            late_functions: graph.reachable(
+                graph
+                    .create_sites
+                    .iter()
+                    .flat_map(|site| points.entries.get(site).into_iter().flatten().copied())
+                    .chain(parallel_roots.iter().copied()),
+            ),
+            late_blocks: FxHashMap::default(),
+            first_create: FxHashMap::default(),
+        };
+        let mut stack: Vec<FunctionId> = starts.to_vec();
+        let mut seen = vec![false; program.module.functions.len()];
+        let mut late_roots = Vec::new();
+        while let Some(function) = stack.pop() {
+            if std::mem::replace(&mut seen[function.index()], true) {
+                continue;
+            }
+            stack.extend(&graph.callees[function.index()]);
+            if may_create[function.index()] {
+                phases.split(program, graph, &may_create, function, &mut late_roots);
+            }
+        }
+        for (index, late) in graph.reachable(late_roots).into_iter().enumerate() {
+            phases.late_functions[index] |= late;
+        }
+        phases
+    }
+
+    fn split(
+        &mut self,
+        program: &Program,
+        graph: &CallGraph,
+        may_create: &[bool],
+        function: FunctionId,
+        late_roots: &mut Vec<FunctionId>,
+    ) {
+        let cfg = Cfg::new(program.module.function(function));
+        let creates_here = |inst: u32, targets: Option<&Vec<FunctionId>>| {
+            graph.creates.contains_key(&(function, inst))
+                || targets.is_some_and(|list| list.iter().any(|t| may_create[t.index()]))
+        };
+        let calls: FxHashMap<u32, &Vec<FunctionId>> =
+            graph.calls[function.index()].iter().map(|(inst, list)| (*inst, list)).collect();
+        let mut late = vec![false; cfg.successors.len()];
+        let mut stack = Vec::new();
+        for (inst, &block) in cfg.block_of.iter().enumerate() {
+            let inst = inst as u32;
+            if creates_here(inst, calls.get(&inst).copied()) {
+                self.first_create.entry((function, block)).or_insert(inst);
+                stack.extend(cfg.successors[block as usize].iter().copied());
+            }
+        }
+        while let Some(block) = stack.pop() {
+            if !std::mem::replace(&mut late[block as usize], true) {
+                stack.extend(cfg.successors[block as usize].iter().copied());
+            }
+        }
+        for (inst, targets) in &calls {
+            let block = cfg.block_of[*inst as usize];
+            let after = self.first_create.get(&(function, block)).is_some_and(|at| inst > at);
+            if late[block as usize] || after {
+                late_roots.extend(targets.iter());
+            }
+        }
+        let blocks = cfg.block_of.iter().map(|&block| late[block as usize]).collect();
+        self.late_blocks.insert(function, blocks);
+        for (inst, &block) in cfg.block_of.iter().enumerate() {
+            let after =
+                self.first_create.get(&(function, block)).is_some_and(|at| inst as u32 >= *at);
+            if after && let Some(blocks) = self.late_blocks.get_mut(&function) {
+                blocks[inst] = true;
+            }
+        }
+    }
+
+    pub fn is_late(&self, function: FunctionId, inst: u32) -> bool {
+        self.late_functions[function.index()]
+            || self.late_blocks.get(&function).is_some_and(|late| late[inst as usize])
+    }
+}
+
+fn may_create(graph: &CallGraph) -> Vec<bool> {
+    let mut result = vec![false; graph.callees.len()];
+    for site in &graph.create_sites {
+        result[site.0.index()] = true;
+    }
+    for component in graph.levels.iter().flatten() {
+        let creates = component.iter().any(|member| {
+            result[member.index()]
+                || graph.callees[member.index()].iter().any(|callee| result[callee.index()])
+        });
+        if creates {
+            for member in component {
+                result[member.index()] = true;
+            }
+        }
+    }
+    result
+}
+
+impl CallGraph {
+    /// Whether the instruction lies on a cycle of its function.
+    pub fn is_in_cycle(&self, function: FunctionId, inst: u32) -> bool {
+        self.cyclic.get(&function).is_some_and(|list| list.binary_search(&inst).is_ok())
+    }
+}

@@ -1,0 +1,292 @@
+//! The whole analysis in its order.
+
+use std::sync::Arc;
+
+use racewarden_finding::{Engine, Note, Report, conclude};
+use racewarden_ir::{FunctionId, Linkage, Program};
+use racewarden_models::Models;
+use rayon::prelude::*;
+
+use crate::callgraph::{CallGraph, Phases};
+use crate::contexts::Instantiation;
+use crate::digests::{Whole, exclusion, may_meet};
+use crate::effects::Effects;
+use crate::flow::{self, Env};
+use crate::naming::Naming;
+use crate::sharing::{self, Sharing};
+use crate::state::{Path, Released};
+use crate::summary::{Exit, Summary};
+use crate::{notes, pairs, pointsto, ranking};
+
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Analyse the exported functions as called from any thread, main or not.
+    pub api: bool,
+}
+
+/// Everything before the pairs, kept together because later parts borrow from earlier ones.
+struct Foundation<'a> {
+    program: &'a Program,
+    effects: Effects,
+    points: pointsto::PointsTo,
+    graph: CallGraph,
+    sharing: Sharing,
+    reachable: Vec<bool>,
+    starts: Vec<FunctionId>,
+    exported: Vec<FunctionId>,
+    summaries: Vec<Arc<Summary>>,
+}
+
+/// Checks the program and reports.
+pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
+    let foundation = Foundation::new(program, models, options);
+    let instantiation = foundation.instantiate();
+    let whole = Whole::new(&instantiation);
+    let pairs = pairs::find(&instantiation.accesses, &whole);
+    let naming = Naming { instantiation: &instantiation };
+
+    let threaded = instantiation.threads.roots.len() > 1;
+    let mut report = Report {
+        races: ranking::races(&pairs, &instantiation.accesses, &whole),
+        excluded: pairs.excluded.clone(),
+        notes: notes::collect(&instantiation, &foundation.reachable, threaded),
+        ..Report::default()
+    };
+    for (object, count) in &pairs.left_out {
+        let text = format!("{}: {count} pairs of accesses left out", naming.object(*object));
+        report.notes.push(Note::weakens(Engine::Check, text));
+    }
+    if foundation.starts.is_empty() && foundation.exported.is_empty() {
+        report.notes.push(Note::weakens(
+            Engine::Check,
+            "there is no main function: use --api to check the exported functions",
+        ));
+    }
+    let stats = [
+        ("functions", program.module.functions.iter().filter(|f| !f.is_declaration()).count()),
+        ("threads", instantiation.threads.roots.len()),
+        ("accesses", instantiation.accesses.len()),
+        ("contexts", instantiation.contexts.len()),
+        ("unresolved-calls", foundation.graph.unresolved.len()),
+    ];
+    for (name, value) in stats {
+        report.stats.insert(name.to_owned(), value.into());
+    }
+    report.finish();
+    report.conclusion = conclude(&report.races, &report.notes, true);
+    report
+}
+
+/// Why the accesses at two places (`file:line`) race or do not, one sentence per pair.
+pub fn why(
+    program: &Program,
+    models: &Models,
+    options: &Options,
+    first: &str,
+    second: &str,
+) -> Vec<String> {
+    let foundation = Foundation::new(program, models, options);
+    let instantiation = foundation.instantiate();
+    let whole = Whole::new(&instantiation);
+    let naming = Naming { instantiation: &instantiation };
+    let at = |place: &str| -> Vec<usize> {
+        (0..instantiation.accesses.len())
+            .filter(|&index| {
+                let access = &instantiation.accesses[index];
+                let here = naming.at(access.function, access.inst);
+                here == place || here.ends_with(&format!("/{place}"))
+            })
+            .collect()
+    };
+    let (left, right) = (at(first), at(second));
+    let mut lines = Vec::new();
+    for (place, list) in [(first, &left), (second, &right)] {
+        if list.is_empty() {
+            lines.push(format!("{place}: no access to memory that threads share and change"));
+        }
+    }
+    for &i in &left {
+        for &j in &right {
+            let (a, b) = (&instantiation.accesses[i], &instantiation.accesses[j]);
+            if !a.kind.conflicts_with(b.kind) {
+                continue;
+            }
+            let (x, y) = (naming.site(a), naming.site(b));
+            let head = format!(
+                "{} {} [{}] × {} {} [{}]",
+                x.access, x.lvalue, x.thread, y.access, y.lvalue, y.thread
+            );
+            let reason = if !may_meet(a, b) {
+                "excluded: they never touch the same memory".to_owned()
+            } else {
+                match exclusion(a, b, &whole) {
+                    Some((name, why)) => format!("excluded by {name}: {why}"),
+                    None => "candidate: no digest excludes it".to_owned(),
+                }
+            };
+            lines.push(format!("{head}: {reason}"));
+        }
+    }
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+impl<'a> Foundation<'a> {
+    fn new(program: &'a Program, models: &Models, options: &Options) -> Self {
+        let effects = Effects::new(program, models);
+        let starts = start_functions(program);
+        let exported = if options.api { exported_functions(program) } else { Vec::new() };
+        let mut outside = exported.clone();
+        outside.extend(starts.iter().copied());
+        let points = pointsto::build(program, &effects, &outside);
+        let graph = CallGraph::new(program, &effects, &points);
+        let entries = graph
+            .create_sites
+            .iter()
+            .flat_map(|site| points.entries.get(site).into_iter().flatten().copied());
+        let reachable =
+            graph.reachable(starts.iter().copied().chain(exported.iter().copied()).chain(entries));
+        let phases = Phases::new(program, &graph, &points, &exported, &starts);
+        let sharing = sharing::discover(program, &effects, &points, &graph, &phases, &reachable);
+        let mut foundation = Foundation {
+            program,
+            effects,
+            points,
+            graph,
+            sharing,
+            reachable,
+            starts,
+            exported,
+            summaries: Vec::new(),
+        };
+        foundation.summaries = foundation.summarise();
+        foundation
+    }
+
+    /// Summaries of all reachable functions, bottom-up, each level of the call graph in parallel.
+    fn summarise(&self) -> Vec<Arc<Summary>> {
+        let env = Env {
+            program: self.program,
+            effects: &self.effects,
+            points: &self.points,
+            shared: &self.sharing.shared,
+            creates: &self.graph.creates,
+            stable: &self.sharing.stable,
+            tainted_handles: &self.sharing.tainted_handles,
+        };
+        let count = self.program.module.functions.len();
+        let mut summaries: Vec<Option<Arc<Summary>>> = vec![None; count];
+        for level in &self.graph.levels {
+            let solved: Vec<Vec<(FunctionId, Arc<Summary>)>> = level
+                .par_iter()
+                .filter(|component| component.iter().any(|id| self.reachable[id.index()]))
+                .map(|component| self.component(&env, &summaries, component))
+                .collect();
+            for (id, summary) in solved.into_iter().flatten() {
+                summaries[id.index()] = Some(summary);
+            }
+        }
+        summaries.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// One component: a single function at once, recursion to its fixpoint.
+    fn component(
+        &self,
+        env: &Env<'_>,
+        done: &[Option<Arc<Summary>>],
+        component: &[FunctionId],
+    ) -> Vec<(FunctionId, Arc<Summary>)> {
+        let recursive =
+            component.len() > 1 || self.graph.callees[component[0].index()].contains(&component[0]);
+        let mut own: Vec<Option<Arc<Summary>>> = vec![None; component.len()];
+        for round in 0.. {
+            let mut changed = false;
+            for (index, &id) in component.iter().enumerate() {
+                if self.program.module.function(id).is_declaration() {
+                    own[index] = Some(Arc::default());
+                    continue;
+                }
+                let lookup = |callee: FunctionId| match component.binary_search(&callee) {
+                    Ok(position) => own[position].clone(),
+                    Err(_) => done[callee.index()].clone(),
+                };
+                let mut summary = flow::analyse(env, &lookup, id);
+                if recursive && round >= MAX_ROUNDS {
+                    summary.exits = vec![self.worst_exit(component)];
+                    summary.result = None;
+                    summary.returns_fresh = false;
+                }
+                let same = own[index].as_ref().is_some_and(|old| old.same_effect(&summary));
+                changed |= !same;
+                own[index] = Some(Arc::new(summary));
+            }
+            if !recursive || !changed || round > MAX_ROUNDS + 1 {
+                break;
+            }
+        }
+        component.iter().copied().zip(own.into_iter().flatten()).collect()
+    }
+
+    /// A recursion that does not settle: any lock may be released, any of its threads created.
+    fn worst_exit(&self, component: &[FunctionId]) -> Exit {
+        let mut path = Path::default();
+        path.released.insert(Released { lock: None, points: Arc::from([]), any: true });
+        path.overwritten.insert(None);
+        path.escaped_arguments.extend(0..64);
+        let inside = self.graph.reachable(component.iter().copied());
+        for (id, site) in self.graph.create_sites.iter().enumerate() {
+            if inside[site.0.index()] {
+                let live = crate::state::Live {
+                    many: true,
+                    current: true,
+                    repeated: true,
+                    ..crate::state::Live::default()
+                };
+                path.threads.insert(id as u32, live);
+            }
+        }
+        Exit { path, result: None }
+    }
+
+    fn instantiate(&self) -> Instantiation<'_> {
+        let mut instantiation = Instantiation::new(
+            self.program,
+            &self.effects,
+            &self.points,
+            &self.graph,
+            &self.summaries,
+            &self.sharing.shared,
+        );
+        instantiation.run(&self.starts, &self.exported);
+        instantiation
+    }
+}
+
+/// Rounds of a recursion's fixpoint before the worst is assumed.
+const MAX_ROUNDS: usize = 10;
+
+/// What the program's first thread runs, in order: constructors, main, destructors.
+fn start_functions(program: &Program) -> Vec<FunctionId> {
+    let module = &program.module;
+    let main =
+        module.function_by_symbol("main").filter(|id| !module.function(*id).is_declaration());
+    let Some(main) = main else { return Vec::new() };
+    let mut starts = module.constructors.clone();
+    starts.push(main);
+    starts.extend(&module.destructors);
+    starts
+}
+
+fn exported_functions(program: &Program) -> Vec<FunctionId> {
+    let module = &program.module;
+    module
+        .function_ids()
+        .filter(|id| {
+            let function = module.function(*id);
+            !function.is_declaration()
+                && function.linkage != Linkage::Internal
+                && module.name_text(function.name) != "main"
+        })
+        .collect()
+}

@@ -1,0 +1,621 @@
+//! Guarded accesses of every thread, absolute: the functions' summaries instantiated from the
+//! thread roots downwards.
+//!
+//! RELAY copies a callee's guarded accesses into each caller's summary until they reach the
+//! thread's entry. The result is the same, but the copies grow with the depth of the call graph;
+//! here each function keeps its own accesses once, relative to its entry, and a calling context
+//! (actuals, locks held, threads alive) is pushed down to it. Contexts are kept apart up to
+//! [`MAX_CONTEXTS`] per function and root; further ones are joined into one that knows no actuals.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use racewarden_finding::AccessKind;
+use racewarden_ir::{ArgId, Callee, FunctionId, Op, Program, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::callgraph::CallGraph;
+use crate::effects::{Effect, Effects};
+use crate::flow::compose;
+use crate::pointsto::{Location, LocationId, ObjectKind, PointsTo, gcd};
+use crate::state::Path;
+use crate::summary::{Call, Create, Summary};
+use crate::sym::{Atom, Frame, LOCAL, Sym};
+use crate::threads::{MAIN, RootId, Threads};
+
+pub type ContextId = u32;
+
+#[derive(Debug)]
+pub struct Context {
+    pub function: FunctionId,
+    pub root: RootId,
+    pub arguments: Vec<Option<Sym>>,
+    /// Where opaque arguments may point, when it is known better than by the formal.
+    pub argument_points: Vec<Option<Vec<Location>>>,
+    /// Arguments that only this thread knows yet.
+    pub private: BTreeSet<u32>,
+    pub entry: Path,
+    /// Who called it first, for the stack that reports show.
+    pub parent: Option<(ContextId, u32)>,
+    /// How often it is entered; more than once when called in a loop.
+    pub entered: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct GuardedAccess {
+    pub root: RootId,
+    pub context: ContextId,
+    pub function: FunctionId,
+    pub inst: u32,
+    pub kind: AccessKind,
+    pub size: u64,
+    pub atomic: bool,
+    pub address: Option<Sym>,
+    pub locations: Arc<[Location]>,
+    pub state: Arc<Path>,
+    pub private: bool,
+}
+
+pub struct Instantiation<'a> {
+    pub program: &'a Program,
+    pub effects: &'a Effects,
+    pub points: &'a PointsTo,
+    pub graph: &'a CallGraph,
+    pub summaries: &'a [Arc<Summary>],
+    pub shared: &'a [bool],
+    pub contexts: Vec<Context>,
+    pub threads: Threads,
+    pub accesses: Vec<GuardedAccess>,
+    /// Whether contexts had to be joined.
+    pub joined_contexts: bool,
+    index: FxHashMap<(RootId, FunctionId), Vec<ContextId>>,
+    generic: FxHashMap<(RootId, FunctionId), ContextId>,
+    queue: Vec<ContextId>,
+    total: usize,
+}
+
+const MAX_CONTEXTS: usize = 12;
+const MAX_TOTAL: usize = 60_000;
+
+impl<'a> Instantiation<'a> {
+    pub fn new(
+        program: &'a Program,
+        effects: &'a Effects,
+        points: &'a PointsTo,
+        graph: &'a CallGraph,
+        summaries: &'a [Arc<Summary>],
+        shared: &'a [bool],
+    ) -> Self {
+        Instantiation {
+            program,
+            effects,
+            points,
+            graph,
+            summaries,
+            shared,
+            contexts: Vec::new(),
+            threads: Threads::default(),
+            accesses: Vec::new(),
+            joined_contexts: false,
+            index: FxHashMap::default(),
+            generic: FxHashMap::default(),
+            queue: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// Follows the program from its start functions, in order, as one thread.
+    pub fn run(&mut self, starts: &[FunctionId], exported: &[FunctionId]) {
+        let mut state = Path::default();
+        for (index, &start) in starts.iter().enumerate() {
+            if index == 0 {
+                self.threads.root(None, start);
+            }
+            self.enter(MAIN, start, Vec::new(), Vec::new(), BTreeSet::new(), state.clone(), None);
+            if let Some(summary) = self.summaries.get(start.index())
+                && let Some(end) = joined_exit(summary)
+            {
+                compose(&mut state, &end, &|_| None);
+                state.held.clear();
+            }
+        }
+        if starts.is_empty() && !exported.is_empty() {
+            self.threads.root(None, FunctionId(u32::MAX));
+        }
+        for &function in exported {
+            let root = self.threads.root(Some(u32::MAX - function.0), function);
+            self.threads.roots[root as usize].many = true;
+            self.threads.roots[root as usize].repeated = true;
+            self.enter(
+                root,
+                function,
+                Vec::new(),
+                Vec::new(),
+                BTreeSet::new(),
+                Path::default(),
+                None,
+            );
+        }
+        while let Some(context) = self.queue.pop() {
+            self.process(context);
+        }
+        self.mark_ends();
+        self.collect();
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn enter(
+        &mut self,
+        root: RootId,
+        function: FunctionId,
+        mut arguments: Vec<Option<Sym>>,
+        argument_points: Vec<Option<Vec<Location>>>,
+        private: BTreeSet<u32>,
+        mut entry: Path,
+        parent: Option<(ContextId, u32)>,
+    ) {
+        entry.released.clear();
+        entry.acquired.clear();
+        entry.overwritten.clear();
+        entry.facts.clear();
+        entry.escaped.clear();
+        entry.escaped_arguments.clear();
+        let known = self.index.entry((root, function)).or_default().clone();
+        for id in known {
+            let frame = id + 1;
+            purge(&mut arguments, &mut entry, frame);
+            let context = &mut self.contexts[id as usize];
+            if context.arguments == arguments
+                && context.private == private
+                && context.entry == entry
+                && context.argument_points == argument_points
+            {
+                context.entered = context.entered.saturating_add(1);
+                return;
+            }
+        }
+        let list = &self.index[&(root, function)];
+        if list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL {
+            self.enter_generic(root, function, entry, parent);
+            return;
+        }
+        let id = self.contexts.len() as ContextId;
+        self.contexts.push(Context {
+            function,
+            root,
+            arguments,
+            argument_points,
+            private,
+            entry,
+            parent,
+            entered: 1,
+        });
+        self.total += 1;
+        self.index.entry((root, function)).or_default().push(id);
+        self.queue.push(id);
+    }
+
+    fn enter_generic(
+        &mut self,
+        root: RootId,
+        function: FunctionId,
+        mut entry: Path,
+        parent: Option<(ContextId, u32)>,
+    ) {
+        self.joined_contexts = true;
+        if let Some(&id) = self.generic.get(&(root, function)) {
+            purge(&mut [], &mut entry, id + 1);
+            let context = &mut self.contexts[id as usize];
+            context.entered = context.entered.saturating_add(2);
+            let mut joined = context.entry.clone();
+            joined.join(&entry);
+            if joined != context.entry {
+                context.entry = joined;
+                if !self.queue.contains(&id) {
+                    self.queue.push(id);
+                }
+            }
+            return;
+        }
+        let id = self.contexts.len() as ContextId;
+        self.contexts.push(Context {
+            function,
+            root,
+            arguments: Vec::new(),
+            argument_points: Vec::new(),
+            private: BTreeSet::new(),
+            entry,
+            parent,
+            entered: 2,
+        });
+        self.generic.insert((root, function), id);
+        self.queue.push(id);
+    }
+
+    fn process(&mut self, id: ContextId) {
+        let summary = self.summaries[self.contexts[id as usize].function.index()].clone();
+        for call in &summary.calls {
+            self.call(id, call);
+        }
+        for create in &summary.creates {
+            self.create(id, create);
+        }
+    }
+
+    /// Names a function's relative values in this context.
+    pub fn bind(&self, id: ContextId, atom: &Atom) -> Option<Sym> {
+        let frame: Frame = id + 1;
+        Some(match atom {
+            Atom::Argument(LOCAL, index) => {
+                match self.contexts[id as usize].arguments.get(*index as usize) {
+                    Some(Some(sym)) => sym.clone(),
+                    _ => Sym::atom(Atom::Argument(frame, *index)),
+                }
+            }
+            Atom::Inst(LOCAL, inst) => Sym::inst(frame, *inst),
+            Atom::Stack(LOCAL, inst) => Sym::atom(Atom::Stack(frame, *inst)),
+            other => Sym::atom(other.clone()),
+        })
+    }
+
+    pub fn absolute(&self, id: ContextId, relative: &Path) -> Path {
+        let mut path = self.contexts[id as usize].entry.clone();
+        compose(&mut path, relative, &|atom| self.bind(id, atom));
+        path
+    }
+
+    fn call(&mut self, id: ContextId, call: &Call) {
+        let arguments: Vec<Option<Sym>> = call
+            .arguments
+            .iter()
+            .map(|argument| argument.as_ref()?.substitute(&|atom| self.bind(id, atom)))
+            .collect();
+        let mut private = BTreeSet::new();
+        for (index, argument) in call.arguments.iter().enumerate() {
+            if let Some(sym) = argument
+                && self.is_private(id, sym, &call.state)
+            {
+                private.insert(index as u32);
+            }
+        }
+        let entry = self.absolute(id, &call.state);
+        let root = self.contexts[id as usize].root;
+        let in_cycle = self.is_repeated(self.contexts[id as usize].function, call.inst);
+        let times = if in_cycle { 2 } else { 1 };
+        for _ in 0..times {
+            self.enter(
+                root,
+                call.callee,
+                arguments.clone(),
+                Vec::new(),
+                private.clone(),
+                entry.clone(),
+                Some((id, call.inst)),
+            );
+        }
+    }
+
+    /// Whether the value points to memory that nobody but this thread knows.
+    fn is_private(&self, id: ContextId, sym: &Sym, state: &Path) -> bool {
+        let function = self.contexts[id as usize].function;
+        sym.terms.iter().any(|(atom, scale)| {
+            *scale == 1
+                && match atom {
+                    Atom::Stack(LOCAL, inst) => !state.escaped.contains(inst),
+                    Atom::Inst(LOCAL, inst) => {
+                        self.is_allocation(function, *inst) && !state.escaped.contains(inst)
+                    }
+                    Atom::Argument(LOCAL, index) => {
+                        self.contexts[id as usize].private.contains(index)
+                            && !state.escaped_arguments.contains(index)
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    pub fn is_allocation(&self, function: FunctionId, inst: u32) -> bool {
+        let Some(instruction) =
+            self.program.module.function(function).instructions.get(inst as usize)
+        else {
+            return false;
+        };
+        let Op::Call { callee: Callee::Direct(target), .. } = &instruction.op else { return false };
+        match self.effects.of(*target) {
+            Some(effects) => {
+                effects.iter().any(|effect| matches!(effect, Effect::Allocate { out: None, .. }))
+            }
+            None => self.summaries[target.index()].returns_fresh,
+        }
+    }
+
+    fn is_repeated(&self, function: FunctionId, inst: u32) -> bool {
+        self.graph.is_in_cycle(function, inst)
+    }
+
+    fn create(&mut self, id: ContextId, create: &Create) {
+        let function = self.contexts[id as usize].function;
+        let state = Arc::new(self.absolute(id, &create.state));
+        let parent = self.contexts[id as usize].root;
+        let targets =
+            self.points.entries.get(&(function, create.inst)).cloned().unwrap_or_default();
+        let argument =
+            create.argument.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
+        let old = state.threads.get(&create.id).filter(|live| !live.ended);
+        let again = old.is_some();
+        let repeated = old.is_some_and(|live| live.current || live.repeated);
+        for target in targets {
+            let root = self.threads.root(Some(create.id), target);
+            let entry = &mut self.threads.roots[root as usize];
+            entry.many |= again || create.many;
+            entry.repeated |= repeated || create.many;
+            entry.apart = create.apart;
+            let birth = (parent, state.clone());
+            if !entry.births.contains(&birth) {
+                entry.births.push(birth);
+            }
+            if self.effects.of(target).is_some() {
+                continue;
+            }
+            let exact = argument.clone().filter(|sym| self.is_fixed(sym));
+            let points = if exact.is_some() { None } else { self.argument_points(id, create) };
+            self.enter(
+                root,
+                target,
+                vec![exact],
+                vec![points],
+                BTreeSet::new(),
+                Path::default(),
+                Some((id, create.inst)),
+            );
+        }
+    }
+
+    /// Whether the value is the same each time its instructions run once.
+    fn is_fixed(&self, sym: &Sym) -> bool {
+        !sym.mentions(&|atom| match atom {
+            Atom::Global(_) | Atom::Function(_) => false,
+            Atom::Stack(frame, inst) => {
+                *frame == LOCAL || self.is_repeated(self.function_of(*frame), *inst)
+            }
+            Atom::Inst(frame, inst) => {
+                *frame == LOCAL
+                    || !self.is_allocation(self.function_of(*frame), *inst)
+                    || self.is_repeated(self.function_of(*frame), *inst)
+            }
+            Atom::Load(_) => false,
+            _ => true,
+        })
+    }
+
+    pub fn function_of(&self, frame: Frame) -> FunctionId {
+        self.contexts[frame as usize - 1].function
+    }
+
+    pub fn root_of(&self, frame: Frame) -> RootId {
+        self.contexts[frame as usize - 1].root
+    }
+
+    fn argument_points(&self, id: ContextId, create: &Create) -> Option<Vec<Location>> {
+        let function = self.contexts[id as usize].function;
+        let instruction =
+            &self.program.module.function(function).instructions[create.inst as usize];
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
+            return None;
+        };
+        let effects = self.effects.of(*target)?;
+        let index = effects.iter().find_map(|effect| match effect {
+            Effect::Create { argument, .. } => *argument,
+            _ => None,
+        })?;
+        let value = arguments.get(index as usize)?;
+        let bound = match value {
+            Value::Arg(ArgId(index)) => {
+                self.contexts[id as usize].arguments.get(*index as usize).cloned().flatten()
+            }
+            _ => None,
+        };
+        match bound {
+            Some(sym) => self.locations_of(&sym),
+            None => Some(self.points.value(self.program, function, value)),
+        }
+    }
+
+    fn mark_ends(&mut self) {
+        for id in 0..self.contexts.len() as ContextId {
+            let context = &self.contexts[id as usize];
+            let is_entry = context
+                .parent
+                .is_none_or(|(parent, _)| self.contexts[parent as usize].root != context.root);
+            if !is_entry {
+                continue;
+            }
+            let summary = self.summaries[context.function.index()].clone();
+            let root = context.root;
+            for exit in &summary.exits {
+                let end = Arc::new(self.absolute(id, &exit.path));
+                self.threads.roots[root as usize].ends.push(end);
+            }
+            // A thread may also end by `pthread_exit`, whatever it has created by then.
+            for call in &summary.creates {
+                let end = Arc::new(self.absolute(id, &call.state));
+                self.threads.roots[root as usize].ends.push(end);
+            }
+        }
+        self.threads.finish();
+    }
+
+    fn collect(&mut self) {
+        let mut seen = FxHashSet::default();
+        let mut accesses = Vec::new();
+        for id in 0..self.contexts.len() as ContextId {
+            let context = &self.contexts[id as usize];
+            let (function, root) = (context.function, context.root);
+            let summary = &self.summaries[function.index()];
+            let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
+            for access in &summary.accesses {
+                let state = states
+                    .entry(Arc::as_ptr(&access.state))
+                    .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
+                    .clone();
+                let address = access
+                    .address
+                    .as_ref()
+                    .and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
+                let operand = self.operand(function, access.inst, access.operand);
+                let locations = address
+                    .as_ref()
+                    .and_then(|sym| self.locations_of(sym))
+                    .unwrap_or_else(|| self.points.value(self.program, function, &operand));
+                if !locations.iter().any(|at| self.shared[at.object as usize]) {
+                    continue;
+                }
+                let private = access.private
+                    || access
+                        .address
+                        .as_ref()
+                        .is_some_and(|sym| self.is_private(id, sym, &access.state));
+                let locks: Vec<_> =
+                    state.held.iter().map(|held| (held.lock.clone(), held.mode)).collect();
+                let threads: Vec<_> = state
+                    .threads
+                    .iter()
+                    .map(|(id, live)| (*id, live.ended, live.current))
+                    .collect();
+                let key = (
+                    root,
+                    function,
+                    access.inst,
+                    access.operand,
+                    address.clone(),
+                    locks,
+                    threads,
+                    private,
+                );
+                if !seen.insert(key) {
+                    continue;
+                }
+                accesses.push(GuardedAccess {
+                    root,
+                    context: id,
+                    function,
+                    inst: access.inst,
+                    kind: access.kind,
+                    size: access.size,
+                    atomic: access.atomic,
+                    address,
+                    locations: locations.into(),
+                    state,
+                    private,
+                });
+            }
+        }
+        self.accesses = accesses;
+    }
+
+    fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {
+        let op = &self.program.module.function(function).instructions[inst as usize].op;
+        match op {
+            Op::Load { address, .. }
+            | Op::Store { address, .. }
+            | Op::AtomicRmw { address, .. }
+            | Op::CompareExchange { address, .. } => address.clone(),
+            Op::MemCopy { from, .. } if operand == 1 => from.clone(),
+            Op::MemCopy { to, .. } | Op::MemSet { to, .. } => to.clone(),
+            Op::Call { arguments, .. } => {
+                arguments.get(operand as usize).cloned().unwrap_or(Value::Null)
+            }
+            _ => Value::Null,
+        }
+    }
+
+    /// Where a value may point, from the objects its atoms stand for.
+    pub fn locations_of(&self, sym: &Sym) -> Option<Vec<Location>> {
+        let mut bases: Vec<Location> = Vec::new();
+        let mut stride = 0u32;
+        for (atom, scale) in &sym.terms {
+            let found = if *scale == 1 { self.atom_locations(atom)? } else { Vec::new() };
+            if found.is_empty() {
+                stride = gcd(stride, u32::try_from(scale.unsigned_abs()).unwrap_or(1));
+            } else {
+                bases.extend(found);
+            }
+        }
+        if bases.is_empty() {
+            return None;
+        }
+        for base in &mut bases {
+            base.offset = base.offset.wrapping_add(sym.offset);
+            base.stride = gcd(base.stride, stride);
+            if base.stride > 0 {
+                base.offset = base.offset.rem_euclid(i64::from(base.stride));
+            }
+        }
+        bases.sort_unstable();
+        bases.dedup();
+        Some(bases)
+    }
+
+    /// `None` when the atom's targets are not kept by the points-to analysis.
+    fn atom_locations(&self, atom: &Atom) -> Option<Vec<Location>> {
+        let all = |set: &[LocationId]| self.points.get_all(set);
+        Some(match atom {
+            Atom::Global(global) => {
+                vec![Location { object: self.points.global_object(*global), offset: 0, stride: 0 }]
+            }
+            Atom::Function(_) => Vec::new(),
+            Atom::Argument(frame, index) => {
+                let context = &self.contexts[*frame as usize - 1];
+                match context.argument_points.get(*index as usize) {
+                    Some(Some(points)) => points.clone(),
+                    _ => all(self.points.argument(self.program, context.function, ArgId(*index))),
+                }
+            }
+            Atom::Inst(frame, inst) => {
+                all(self.points.inst(self.function_of(*frame), racewarden_ir::InstId(*inst)))
+            }
+            Atom::Stack(frame, inst) => {
+                let kind = ObjectKind::Stack(self.function_of(*frame), *inst);
+                let object = self.points.locations().find_object(kind)?;
+                vec![Location { object, offset: 0, stride: 0 }]
+            }
+            Atom::Load(_) | Atom::Expr(_) => return None,
+        })
+    }
+}
+
+/// Names of the frame that is entered again stand for the new activation from now on.
+fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {
+    let stale = |sym: &Sym| {
+        sym.mentions(&|atom| {
+            matches!(
+                atom,
+                Atom::Argument(f, _) | Atom::Inst(f, _) | Atom::Stack(f, _) if *f == frame
+            )
+        })
+    };
+    for argument in arguments.iter_mut() {
+        if argument.as_ref().is_some_and(stale) {
+            *argument = None;
+        }
+    }
+    entry.held.retain(|held| !stale(&held.lock));
+    for held in &mut entry.held {
+        held.after.retain(|lock| !stale(lock));
+    }
+    for live in entry.threads.values_mut() {
+        live.handle = live.handle.take().filter(|handle| !stale(handle));
+        if live.argument.as_ref().is_some_and(stale) {
+            live.argument = None;
+            live.current = true;
+            live.repeated = true;
+        }
+        live.range = live.range.take().filter(|range| !stale(&range.base));
+    }
+    entry.joined.retain(|handle| !stale(handle));
+}
+
+fn joined_exit(summary: &Summary) -> Option<Path> {
+    let paths: Vec<Path> = summary.exits.iter().map(|exit| exit.path.clone()).collect();
+    crate::state::joined(&paths)
+}

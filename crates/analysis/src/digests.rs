@@ -1,0 +1,443 @@
+//! Exclusion digests: each can show, alone, that two accesses never race, and says why.
+//!
+//! A pair is a candidate only if no digest excludes it. The order of [`DIGESTS`] is the order of
+//! cost and of how much a reason tells; the first that applies gives the reason that is counted.
+
+use racewarden_finding::LockMode;
+
+use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::pointsto::{Location, ObjectKind};
+use crate::state::Held;
+use crate::sym::{Atom, Frame, Sym};
+use crate::threads::{MAIN, RootId};
+
+pub trait Digest: Sync {
+    /// The reason as reports count it.
+    fn name(&self) -> &'static str;
+    /// Why the two cannot race, if this digest can tell.
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String>;
+}
+
+/// What digests may look at.
+pub struct Whole<'a> {
+    pub instantiation: &'a Instantiation<'a>,
+    /// Contexts that are entered once in the program's whole run.
+    pub unique: Vec<bool>,
+    /// Objects that exist once.
+    pub singletons: Vec<bool>,
+}
+
+pub const DIGESTS: &[&dyn Digest] = &[
+    &BothAtomic,
+    &ThreadOrder,
+    &ThreadLocal,
+    &Ownership,
+    &ThreadArgument,
+    &CommonLock,
+    &AcquisitionHistory,
+];
+
+/// The first digest that excludes the pair.
+pub fn exclusion(
+    a: &GuardedAccess,
+    b: &GuardedAccess,
+    whole: &Whole<'_>,
+) -> Option<(&'static str, String)> {
+    DIGESTS.iter().find_map(|digest| digest.excludes(a, b, whole).map(|why| (digest.name(), why)))
+}
+
+impl<'a> Whole<'a> {
+    pub fn new(instantiation: &'a Instantiation<'a>) -> Self {
+        let contexts = &instantiation.contexts;
+        let mut unique = vec![false; contexts.len()];
+        for (id, context) in contexts.iter().enumerate() {
+            unique[id] = context.root == MAIN
+                && context.entered == 1
+                && context.parent.is_none_or(|(parent, _)| unique[parent as usize]);
+        }
+        // A function entered in two contexts runs twice, whatever each context's count.
+        let mut activations: rustc_hash::FxHashMap<_, u32> = rustc_hash::FxHashMap::default();
+        for context in contexts {
+            *activations.entry(context.function).or_default() += context.entered;
+        }
+        let objects = &instantiation.points.locations().objects;
+        let singletons = objects
+            .iter()
+            .map(|kind| match kind {
+                ObjectKind::Global(global) => {
+                    !instantiation.program.module.global(*global).thread_local
+                }
+                ObjectKind::Stack(function, inst) | ObjectKind::Heap(function, inst) => {
+                    activations.get(function) == Some(&1)
+                        && !instantiation.graph.is_in_cycle(*function, *inst)
+                        && contexts
+                            .iter()
+                            .position(|context| context.function == *function)
+                            .is_some_and(|id| unique[id])
+                }
+                _ => false,
+            })
+            .collect();
+        Whole { instantiation, unique, singletons }
+    }
+
+    /// Whether the value is the same in every thread.
+    fn is_invariant(&self, sym: &Sym) -> bool {
+        let program = self.instantiation.program;
+        !sym.mentions(&|atom| match atom {
+            Atom::Global(global) => program.module.global(*global).thread_local,
+            Atom::Function(_) => false,
+            Atom::Stack(frame, inst) | Atom::Inst(frame, inst) => {
+                *frame == 0
+                    || !self.unique[*frame as usize - 1]
+                    || self
+                        .instantiation
+                        .graph
+                        .is_in_cycle(self.instantiation.function_of(*frame), *inst)
+            }
+            Atom::Load(_) => false,
+            Atom::Argument(..) | Atom::Expr(_) => true,
+        })
+    }
+
+    fn root(&self, id: RootId) -> &crate::threads::Root {
+        &self.instantiation.threads.roots[id as usize]
+    }
+
+    /// Whether the access is made by a name of memory that belongs to its own thread.
+    fn is_own(&self, access: &GuardedAccess) -> bool {
+        let Some(address) = &access.address else { return false };
+        address.terms.iter().any(|(atom, scale)| {
+            *scale == 1
+                && match atom {
+                    Atom::Stack(frame, _) => self.owns(access, *frame),
+                    Atom::Inst(frame, inst) => {
+                        self.owns(access, *frame)
+                            && self
+                                .instantiation
+                                .is_allocation(self.instantiation.function_of(*frame), *inst)
+                    }
+                    Atom::Global(global) => {
+                        self.instantiation.program.module.global(*global).thread_local
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    fn owns(&self, access: &GuardedAccess, frame: Frame) -> bool {
+        frame != 0 && self.instantiation.root_of(frame) == access.root
+    }
+}
+
+struct BothAtomic;
+
+impl Digest for BothAtomic {
+    fn name(&self) -> &'static str {
+        "atomic"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
+        (a.atomic && b.atomic).then(|| "both accesses are atomic".to_owned())
+    }
+}
+
+/// Created later, joined before, or one thread only.
+struct ThreadOrder;
+
+impl Digest for ThreadOrder {
+    fn name(&self) -> &'static str {
+        "order"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let threads = &whole.instantiation.threads;
+        if a.root == b.root {
+            return (!whole.root(a.root).many).then(|| "one thread makes both accesses".to_owned());
+        }
+        if !threads.beside(a.root, &a.state, b.root) && !threads.beside(b.root, &b.state, a.root) {
+            return Some("the threads are never alive at the same time as these accesses".into());
+        }
+        let joined = |own: &GuardedAccess, other: &GuardedAccess| {
+            let root = whole.root(other.root);
+            !root.many
+                && root.births.len() == 1
+                && !threads.alive(&own.state).contains(&other.root)
+                && own.state.joined.iter().any(|handle| {
+                    whole.is_invariant(handle)
+                        && whole.handle_of(other.root).is_some_and(|known| known == *handle)
+                })
+        };
+        (joined(a, b) || joined(b, a)).then(|| "the other thread was joined before".to_owned())
+    }
+}
+
+impl Whole<'_> {
+    /// Where the handle of a root that was created once is stored.
+    fn handle_of(&self, root: RootId) -> Option<Sym> {
+        let create = self.root(root).create?;
+        let instantiation = self.instantiation;
+        let site = *instantiation.graph.create_sites.get(create as usize)?;
+        let mut found = None;
+        for (id, context) in instantiation.contexts.iter().enumerate() {
+            if context.function != site.0 {
+                continue;
+            }
+            let summary = &instantiation.summaries[site.0.index()];
+            let record = summary.creates.iter().find(|record| record.inst == site.1)?;
+            let handle = record
+                .handle
+                .as_ref()?
+                .substitute(&|atom| instantiation.bind(id as ContextId, atom))?;
+            if found.is_some() || !self.is_invariant(&handle) {
+                return None;
+            }
+            found = Some(handle);
+        }
+        found
+    }
+}
+
+/// Each thread has its own copy.
+struct ThreadLocal;
+
+impl Digest for ThreadLocal {
+    fn name(&self) -> &'static str {
+        "thread-local"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        (whole.is_own(a) && whole.is_own(b))
+            .then(|| "each thread accesses an object of its own".to_owned())
+    }
+}
+
+/// Nobody else knows the object yet.
+struct Ownership;
+
+impl Digest for Ownership {
+    fn name(&self) -> &'static str {
+        "ownership"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
+        (a.private || b.private)
+            .then(|| "one access is to an object that no other thread knows yet".to_owned())
+    }
+}
+
+/// Threads of one create call that get different arguments work on different memory.
+struct ThreadArgument;
+
+impl Digest for ThreadArgument {
+    fn name(&self) -> &'static str {
+        "argument"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let disjoint = if a.root == b.root {
+            whole.siblings_disjoint(a, b)
+        } else {
+            whole.creator_disjoint(a, b) || whole.creator_disjoint(b, a)
+        };
+        disjoint.then(|| "each thread works on the part that its argument names".to_owned())
+    }
+}
+
+/// `constant + scale·argument` of a thread's entry.
+struct ByArgument {
+    rest: Sym,
+    scale: i64,
+}
+
+impl Whole<'_> {
+    fn by_argument(&self, access: &GuardedAccess) -> Option<ByArgument> {
+        let address = access.address.as_ref()?;
+        let mut found = None;
+        for (atom, scale) in &address.terms {
+            let inner = atom.truncated().and_then(Sym::as_atom).unwrap_or(atom);
+            if let Atom::Argument(frame, 0) = inner {
+                let context = &self.instantiation.contexts[*frame as usize - 1];
+                let is_entry = context.parent.is_some_and(|(parent, _)| {
+                    self.instantiation.contexts[parent as usize].root != context.root
+                });
+                if is_entry && context.root == access.root && found.is_none() {
+                    let own = Sym::atom(atom.clone()).scaled(-scale);
+                    found = Some(ByArgument { rest: address.plus(&own), scale: *scale });
+                    continue;
+                }
+                return None;
+            }
+        }
+        let found = found?;
+        found.rest.is_constant_address().then_some(found)
+    }
+
+    fn siblings_disjoint(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
+        let root = self.root(a.root);
+        let Some(apart) = root.apart.filter(|_| !root.repeated) else { return false };
+        let (Some(x), Some(y)) = (self.by_argument(a), self.by_argument(b)) else { return false };
+        if x.scale != y.scale {
+            return false;
+        }
+        // Two allocations never meet, wherever in each the accesses are.
+        if apart == i64::MAX {
+            return x.scale == 1 && x.rest.terms.is_empty() && y.rest.terms.is_empty();
+        }
+        let Some(distance) = x.rest.distance(&y.rest) else { return false };
+        let stride = apart.saturating_mul(x.scale.abs());
+        fits(distance, a.size, b.size, stride)
+    }
+
+    /// The creator works on the part of the thread that it has not created yet.
+    fn creator_disjoint(&self, creator: &GuardedAccess, thread: &GuardedAccess) -> bool {
+        let root = self.root(thread.root);
+        let Some(apart) = root.apart.filter(|_| !root.repeated) else { return false };
+        if !root.births.iter().all(|(parent, _)| *parent == creator.root)
+            || self.root(creator.root).many
+        {
+            return false;
+        }
+        let threads = &self.instantiation.threads;
+        let Some(live) = threads.live_entry(&creator.state, thread.root) else { return false };
+        if live.ended || live.current || live.repeated || apart == i64::MAX {
+            return false;
+        }
+        let Some(by) = self.by_argument(thread) else { return false };
+        let (Some(address), Some(argument)) = (&creator.address, &live.argument) else {
+            return false;
+        };
+        let Some(distance) = address.distance(&argument.clone().scaled(by.scale).plus(&by.rest))
+        else {
+            return false;
+        };
+        fits(distance, creator.size, thread.size, apart.saturating_mul(by.scale.abs()))
+    }
+}
+
+/// Whether two accesses `distance` bytes apart within parts of `stride` bytes stay in their parts.
+fn fits(distance: i64, size_a: u64, size_b: u64, stride: i64) -> bool {
+    let reach = distance.unsigned_abs().saturating_add(size_a.max(size_b));
+    stride > 0 && reach <= stride as u64
+}
+
+struct CommonLock;
+
+impl Digest for CommonLock {
+    fn name(&self) -> &'static str {
+        "lock"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        for x in &a.state.held {
+            for y in &b.state.held {
+                let excludes = x.mode == LockMode::Write || y.mode == LockMode::Write;
+                if excludes && whole.same_lock(a, x, b, y) {
+                    return Some("both accesses hold the same lock".to_owned());
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Whole<'_> {
+    /// Whether `x` held at `a` is `y` held at `b`, given that both accesses are to one place.
+    fn same_lock(&self, a: &GuardedAccess, x: &Held, b: &GuardedAccess, y: &Held) -> bool {
+        if x.lock == y.lock && self.is_invariant(&x.lock) {
+            return true;
+        }
+        if let ([p], [q]) = (&*x.points, &*y.points)
+            && p == q
+            && p.stride == 0
+            && self.singletons[p.object as usize]
+        {
+            return true;
+        }
+        self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
+    }
+
+    /// `p->lock` guards `p->data`: the lock is at the same distance from the accessed place on
+    /// both sides. Accesses that meet at different bytes would need locks that overlap.
+    fn same_distance(&self, a: &GuardedAccess, x: &Held, b: &GuardedAccess, y: &Held) -> bool {
+        let (Some(at_a), Some(at_b)) = (&a.address, &b.address) else { return false };
+        let (Some(from_a), Some(from_b)) = (x.lock.distance(at_a), y.lock.distance(at_b)) else {
+            return false;
+        };
+        let apart = from_a.wrapping_sub(from_b);
+        let lock = x.size.min(y.size);
+        // The second address may lie from `-size_b` to `size_a` after the first.
+        let (Ok(size_a), Ok(size_b)) = (i64::try_from(a.size), i64::try_from(b.size)) else {
+            return false;
+        };
+        let (low, high) = (1 - size_b, size_a - 1);
+        (apart - low).abs() < lock && (apart - high).abs() < lock
+    }
+
+    /// `locks[i]` guards `data[i]`.
+    fn same_index(&self, a: &GuardedAccess, x: &Held, b: &GuardedAccess, y: &Held) -> bool {
+        let (Some(at_a), Some(at_b)) = (&a.address, &b.address) else { return false };
+        let (Some(p), Some(q)) = (indexed(at_a, &x.lock), indexed(at_b, &y.lock)) else {
+            return false;
+        };
+        p.scale == q.scale
+            && p.lock_scale == q.lock_scale
+            && p.lock_base == q.lock_base
+            && p.base.terms == q.base.terms
+            && p.base
+                .distance(&q.base)
+                .is_some_and(|distance| fits(distance, a.size, b.size, p.scale.abs()))
+    }
+}
+
+/// An access `base + scale·i` under a lock `lock_base + lock_scale·i`.
+struct Indexed {
+    base: Sym,
+    scale: i64,
+    lock_base: Sym,
+    lock_scale: i64,
+}
+
+fn indexed(address: &Sym, lock: &Sym) -> Option<Indexed> {
+    let (atom, scale) = address.terms.iter().find(|(atom, _)| !matches!(atom, Atom::Global(_)))?;
+    let (_, lock_scale) = lock.terms.iter().find(|(other, _)| other == atom)?;
+    let base = address.plus(&Sym::atom(atom.clone()).scaled(-scale));
+    let lock_base = lock.plus(&Sym::atom(atom.clone()).scaled(-lock_scale));
+    (base.is_constant_address() && lock_base.is_constant_address() && !base.terms.is_empty())
+        .then_some(Indexed { base, scale: *scale, lock_base, lock_scale: *lock_scale })
+}
+
+/// Paper 2, stage I: both hold a lock that the other acquired after its own (Theorem 7).
+struct AcquisitionHistory;
+
+impl Digest for AcquisitionHistory {
+    fn name(&self) -> &'static str {
+        "history"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        for x in a.state.held.iter().filter(|held| held.mode == LockMode::Write) {
+            if !whole.is_invariant(&x.lock) {
+                continue;
+            }
+            for y in b.state.held.iter().filter(|held| held.mode == LockMode::Write) {
+                if whole.is_invariant(&y.lock)
+                    && x.after.contains(&y.lock)
+                    && y.after.contains(&x.lock)
+                {
+                    return Some(
+                        "each holds a lock that the other had to acquire after its own".to_owned(),
+                    );
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether the two accesses may touch a common byte.
+pub fn may_meet(a: &GuardedAccess, b: &GuardedAccess) -> bool {
+    a.locations.iter().any(|x| {
+        b.locations.iter().any(|y: &Location| crate::pointsto::may_overlap(*x, a.size, *y, b.size))
+    })
+}

@@ -1,0 +1,217 @@
+//! Accesses, locks, threads and objects in the words of the source.
+
+use racewarden_finding::{Frame, HeldLock, Site};
+use racewarden_ir::{FunctionId, Program};
+
+use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::pointsto::{ObjectId, ObjectKind};
+use crate::state::Held;
+use crate::sym::{Atom, Sym};
+use crate::threads::{MAIN, RootId};
+
+pub struct Naming<'a> {
+    pub instantiation: &'a Instantiation<'a>,
+}
+
+impl Naming<'_> {
+    fn program(&self) -> &Program {
+        self.instantiation.program
+    }
+
+    fn text(&self, name: racewarden_ir::NameId) -> String {
+        self.program().module.name_text(name).to_owned()
+    }
+
+    pub fn function(&self, id: FunctionId) -> String {
+        match self.program().module.functions.get(id.index()) {
+            Some(function) => self.text(function.display_name),
+            None => "the program".to_owned(),
+        }
+    }
+
+    /// File, line and column of an instruction; the function's own place when it has none.
+    pub fn place(&self, function: FunctionId, inst: u32) -> (String, u32, u32) {
+        let body = self.program().module.function(function);
+        let own = body
+            .instructions
+            .get(inst as usize)
+            .and_then(|i| i.source)
+            .map(|source| body.sources[source.0 as usize]);
+        match own.or(body.source) {
+            Some(loc) => (self.text(loc.file), loc.line, loc.column),
+            None => (self.unit(function), 0, 0),
+        }
+    }
+
+    fn unit(&self, function: FunctionId) -> String {
+        let program = self.program();
+        let unit = program.function_units.get(function.index()).copied().unwrap_or(0);
+        program.units.get(unit as usize).cloned().unwrap_or_default()
+    }
+
+    pub fn at(&self, function: FunctionId, inst: u32) -> String {
+        let (file, line, _) = self.place(function, inst);
+        format!("{file}:{line}")
+    }
+
+    pub fn site(&self, access: &GuardedAccess) -> Site {
+        let (file, line, column) = self.place(access.function, access.inst);
+        Site {
+            file,
+            line,
+            column,
+            function: self.function(access.function),
+            access: access.kind,
+            lvalue: self.lvalue(access),
+            atomic: access.atomic,
+            locks: access.state.held.iter().map(|held| self.held(held)).collect(),
+            thread: self.thread(access.root),
+            stack: self.stack(access),
+        }
+    }
+
+    fn lvalue(&self, access: &GuardedAccess) -> String {
+        let body = self.program().module.function(access.function);
+        let path = body.instructions[access.inst as usize]
+            .path
+            .map(|path| self.text(body.paths[path.0 as usize].text))
+            .filter(|text| !text.is_empty());
+        match path {
+            Some(path) => path,
+            None => access
+                .locations
+                .first()
+                .map_or_else(|| "?".to_owned(), |location| self.object(location.object)),
+        }
+    }
+
+    /// The field's name in its type when the access is to a field.
+    pub fn field(&self, access: &GuardedAccess) -> Option<String> {
+        let body = self.program().module.function(access.function);
+        let path = body.instructions[access.inst as usize].path?;
+        let field = self.text(body.paths[path.0 as usize].field);
+        (!field.is_empty()).then_some(field)
+    }
+
+    pub fn object(&self, id: ObjectId) -> String {
+        let module = &self.program().module;
+        match self.instantiation.points.locations().objects[id as usize] {
+            ObjectKind::Global(global) => self.text(module.global(global).display_name),
+            ObjectKind::Function(function) => self.function(function),
+            ObjectKind::Stack(function, inst) => {
+                let body = module.function(function);
+                let name = match body.instructions.get(inst as usize).map(|i| &i.op) {
+                    Some(racewarden_ir::Op::Alloca { name, .. }) => self.text(*name),
+                    _ => body
+                        .params
+                        .get((inst as usize).saturating_sub(body.instructions.len()))
+                        .map_or_else(String::new, |param| self.text(param.name)),
+                };
+                let name = if name.is_empty() { "a local".to_owned() } else { name };
+                format!("{name} of {}", self.function(function))
+            }
+            ObjectKind::Heap(function, inst) => {
+                format!("memory allocated at {}", self.at(function, inst))
+            }
+            ObjectKind::Variadic(function) => {
+                format!("variadic arguments of {}", self.function(function))
+            }
+            ObjectKind::Library(function) => format!("the result of {}", self.function(function)),
+            ObjectKind::Api => "memory passed in by callers".to_owned(),
+            ObjectKind::Unknown => "memory of unknown origin".to_owned(),
+        }
+    }
+
+    fn held(&self, held: &Held) -> HeldLock {
+        HeldLock {
+            name: self.lock(&held.lock),
+            mode: held.mode,
+            acquired_at: self.at(held.acquired_at.0, held.acquired_at.1),
+        }
+    }
+
+    pub fn lock(&self, lock: &Sym) -> String {
+        if lock.terms.is_empty() {
+            return "atomic section".to_owned();
+        }
+        let mut text = String::new();
+        for (atom, scale) in &lock.terms {
+            if !text.is_empty() {
+                text.push_str(" + ");
+            }
+            if *scale != 1 {
+                text.push_str(&format!("{scale}*"));
+            }
+            text.push_str(&self.atom(atom));
+        }
+        if lock.offset != 0 {
+            text.push_str(&format!("+{}", lock.offset));
+        }
+        text
+    }
+
+    fn atom(&self, atom: &Atom) -> String {
+        let module = &self.program().module;
+        match atom {
+            Atom::Global(global) => self.text(module.global(*global).display_name),
+            Atom::Function(function) => self.function(*function),
+            Atom::Argument(frame, index) => {
+                let function = self.instantiation.function_of(*frame);
+                match module.function(function).params.get(*index as usize) {
+                    Some(param) if !self.text(param.name).is_empty() => self.text(param.name),
+                    _ => format!("argument {index}"),
+                }
+            }
+            Atom::Inst(frame, inst) => {
+                let function = self.instantiation.function_of(*frame);
+                let body = module.function(function);
+                match body.instructions[*inst as usize].path {
+                    Some(path) => self.text(body.paths[path.0 as usize].text),
+                    None => format!("value of {}", self.at(function, *inst)),
+                }
+            }
+            Atom::Stack(frame, inst) => {
+                let function = self.instantiation.function_of(*frame);
+                match &module.function(function).instructions[*inst as usize].op {
+                    racewarden_ir::Op::Alloca { name, .. } => self.text(*name),
+                    _ => "local".to_owned(),
+                }
+            }
+            Atom::Load(address) => format!("*({})", self.lock(address)),
+            Atom::Expr(_) => "expression".to_owned(),
+        }
+    }
+
+    pub fn thread(&self, root: RootId) -> String {
+        let data = &self.instantiation.threads.roots[root as usize];
+        if root == MAIN {
+            return "main".to_owned();
+        }
+        let name = self.function(data.function);
+        let many = if data.many { ", many" } else { "" };
+        let site = data
+            .create
+            .and_then(|create| self.instantiation.graph.create_sites.get(create as usize));
+        match site {
+            Some(site) => format!("{name} (created at {}{many})", self.at(site.0, site.1)),
+            None => format!("{name} (called from outside{many})"),
+        }
+    }
+
+    fn stack(&self, access: &GuardedAccess) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        let (file, line, _) = self.place(access.function, access.inst);
+        frames.push(Frame { function: self.function(access.function), file, line });
+        let mut context: ContextId = access.context;
+        while let Some((parent, inst)) = self.instantiation.contexts[context as usize].parent {
+            let caller = &self.instantiation.contexts[parent as usize];
+            if caller.root != access.root || frames.len() > 64 {
+                break;
+            }
+            let (file, line, _) = self.place(caller.function, inst);
+            frames.push(Frame { function: self.function(caller.function), file, line });
+            context = parent;
+        }
+        frames
+    }
+}

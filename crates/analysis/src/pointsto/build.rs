@@ -1,0 +1,617 @@
+//! Constraints from the program model, and the loop that binds calls as their targets are found.
+
+use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, Type, TypeId, Value};
+use rustc_hash::FxHashMap;
+
+use super::locations::{Location, LocationId, ObjectKind, gcd};
+use super::solve::{Node, Solver, Watch};
+use super::{CallSite, PointsTo};
+use crate::effects::{Effect, Effects, Entry};
+
+/// What to do with a function that reaches a site's target set.
+#[derive(Debug, Clone)]
+enum Binding {
+    /// An indirect call: everything is passed on.
+    Call { arguments: Vec<Option<Node>>, constants: Vec<Value>, result: Node },
+    /// The callee is started or called back with these parameters.
+    Entry { parameters: Vec<Option<Node>> },
+}
+
+struct Site {
+    place: CallSite,
+    binding: Binding,
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    effects: &'a Effects,
+    solver: Solver,
+    bases: Vec<Node>,
+    globals: Vec<LocationId>,
+    functions: Vec<LocationId>,
+    constants: FxHashMap<LocationId, Node>,
+    sites: Vec<Site>,
+    targets: FxHashMap<CallSite, Vec<FunctionId>>,
+    entries: FxHashMap<CallSite, Vec<FunctionId>>,
+    unknown: LocationId,
+    api: LocationId,
+    exceptions: Node,
+    /// Thread-specific data, whatever its key.
+    specific: Node,
+}
+
+/// `api`: functions whose pointer parameters come from outside.
+pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> PointsTo {
+    let mut solver = Solver::default();
+    let module = &program.module;
+    let bases = module
+        .functions
+        .iter()
+        .map(|f| solver.nodes(f.instructions.len() + f.params.len() + 2))
+        .collect();
+    let at = |solver: &mut Solver, kind, size, stride| {
+        let object = solver.locations.object(kind, size);
+        solver.locations.intern(Location { object, offset: 0, stride })
+    };
+    let globals = module
+        .global_ids()
+        .map(|id| at(&mut solver, ObjectKind::Global(id), module.global(id).size, 0))
+        .collect();
+    let functions =
+        module.function_ids().map(|id| at(&mut solver, ObjectKind::Function(id), 0, 0)).collect();
+    let unknown = at(&mut solver, ObjectKind::Unknown, 0, 1);
+    let api_location = at(&mut solver, ObjectKind::Api, 0, 0);
+    let (exceptions, specific) = (solver.node(), solver.node());
+    let mut builder = Builder {
+        program,
+        effects,
+        solver,
+        bases,
+        globals,
+        functions,
+        constants: FxHashMap::default(),
+        sites: Vec::new(),
+        targets: FxHashMap::default(),
+        entries: FxHashMap::default(),
+        unknown,
+        api: api_location,
+        exceptions,
+        specific,
+    };
+    builder.initializers();
+    for function in module.function_ids() {
+        builder.function(function);
+    }
+    builder.outside(api);
+    builder.solve();
+    let mut result = PointsTo {
+        solver: builder.solver,
+        bases: builder.bases,
+        globals: builder.globals,
+        functions: builder.functions,
+        targets: builder.targets,
+        entries: builder.entries,
+    };
+    for list in result.targets.values_mut().chain(result.entries.values_mut()) {
+        list.sort_unstable();
+        list.dedup();
+    }
+    result
+}
+
+impl Builder<'_> {
+    fn solve(&mut self) {
+        loop {
+            self.solver.run();
+            let mut found = std::mem::take(&mut self.solver.new_targets);
+            if found.is_empty() {
+                return;
+            }
+            found.sort_unstable();
+            for (site, location) in found {
+                let object = self.solver.locations.get(location).object;
+                if let ObjectKind::Function(target) = self.solver.locations.objects[object as usize]
+                {
+                    self.bind(site as usize, target);
+                }
+            }
+        }
+    }
+
+    fn bind(&mut self, site: usize, target: FunctionId) {
+        let place = self.sites[site].place;
+        let callee = self.program.module.function(target);
+        match self.sites[site].binding.clone() {
+            Binding::Call { arguments, constants, result } => {
+                if callee.params.len() > arguments.len() {
+                    return;
+                }
+                let list = self.targets.entry(place).or_default();
+                if list.contains(&target) {
+                    return;
+                }
+                list.push(target);
+                self.pass(place, target, &constants, &arguments, result);
+            }
+            Binding::Entry { parameters } => {
+                let list = self.entries.entry(place).or_default();
+                if list.contains(&target) {
+                    return;
+                }
+                list.push(target);
+                for (index, node) in parameters.iter().enumerate().take(callee.params.len()) {
+                    if let Some(node) = node {
+                        let parameter = self.parameter(target, index);
+                        self.solver.edge(*node, parameter);
+                    }
+                }
+            }
+        }
+    }
+
+    fn base(&self, function: FunctionId) -> Node {
+        self.bases[function.index()]
+    }
+
+    fn parameter(&self, function: FunctionId, index: usize) -> Node {
+        let count = self.program.module.function(function).instructions.len();
+        self.base(function) + (count + index) as Node
+    }
+
+    fn result(&self, function: FunctionId) -> Node {
+        let f = self.program.module.function(function);
+        self.base(function) + (f.instructions.len() + f.params.len()) as Node
+    }
+
+    fn variadic(&self, function: FunctionId) -> Node {
+        self.result(function) + 1
+    }
+
+    fn constant(&mut self, location: LocationId) -> Node {
+        if let Some(&node) = self.constants.get(&location) {
+            return node;
+        }
+        let node = self.solver.node();
+        self.solver.add(node, &[location]);
+        self.constants.insert(location, node);
+        node
+    }
+
+    fn constant_locations(&mut self, value: &Value, out: &mut Vec<LocationId>) {
+        match value {
+            Value::Global(global) => out.push(self.globals[global.index()]),
+            Value::Function(function) => out.push(self.functions[function.index()]),
+            Value::Offset { base, offset } => {
+                let mut inner = Vec::new();
+                self.constant_locations(base, &mut inner);
+                for location in inner {
+                    out.push(self.solver.locations.shift(location, *offset, 0));
+                }
+            }
+            Value::Aggregate { elements, .. } => {
+                for element in elements {
+                    self.constant_locations(element, out);
+                }
+            }
+            Value::Unknown { .. } => out.push(self.unknown),
+            _ => {}
+        }
+    }
+
+    /// The node of a value; `None` when it holds no address.
+    fn node(&mut self, function: FunctionId, value: &Value) -> Option<Node> {
+        match value {
+            Value::Inst(inst) => Some(self.base(function) + inst.0),
+            Value::Arg(argument) => Some(self.parameter(function, argument.index())),
+            _ => {
+                let mut locations = Vec::new();
+                self.constant_locations(value, &mut locations);
+                match locations.as_slice() {
+                    [] => None,
+                    [one] => Some(self.constant(*one)),
+                    _ => {
+                        locations.sort_unstable();
+                        locations.dedup();
+                        let node = self.solver.node();
+                        self.solver.add(node, &locations);
+                        Some(node)
+                    }
+                }
+            }
+        }
+    }
+
+    fn initializers(&mut self) {
+        let module = &self.program.module;
+        for global in module.global_ids() {
+            let Some(initializer) = &module.global(global).initializer else { continue };
+            for (offset, value) in &initializer.pointers {
+                let mut locations = Vec::new();
+                self.constant_locations(value, &mut locations);
+                let place =
+                    self.solver.locations.shift(self.globals[global.index()], *offset as i64, 0);
+                let cell = self.solver.cell_at(place, false);
+                locations.sort_unstable();
+                self.solver.add(cell, &locations);
+            }
+        }
+    }
+
+    /// Memory that callers outside the program pass in: one object that points to itself.
+    fn outside(&mut self, api: &[FunctionId]) {
+        let any = self.solver.locations.shift(self.api, 0, 1);
+        let cell = self.solver.cell_at(any, false);
+        self.solver.add(cell, &[self.api]);
+        let unknown = self.unknown;
+        let cell = self.solver.cell_at(unknown, false);
+        self.solver.add(cell, &[unknown]);
+        for &function in api {
+            for index in 0..self.program.module.function(function).params.len() {
+                let node = self.parameter(function, index);
+                self.solver.add(node, &[self.api]);
+            }
+        }
+    }
+
+    fn function(&mut self, function: FunctionId) {
+        let body = self.program.module.function(function);
+        for (index, instruction) in body.instructions.iter().enumerate() {
+            self.instruction(function, index as u32, instruction);
+        }
+    }
+
+    /// Whether a value of this type can hold an address.
+    fn carries(&self, ty: TypeId) -> bool {
+        match self.program.module.types.get(ty) {
+            Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
+            Type::Int { bits } => *bits >= 64,
+            _ => false,
+        }
+    }
+
+    fn copy(&mut self, function: FunctionId, from: &Value, to: Node) {
+        if let Some(from) = self.node(function, from) {
+            self.solver.edge(from, to);
+        }
+    }
+
+    fn instruction(&mut self, f: FunctionId, index: u32, instruction: &Instruction) {
+        let own = self.base(f) + index;
+        let carries = self.carries(instruction.ty);
+        match &instruction.op {
+            Op::Alloca { size, count, .. } => {
+                let count = if let Value::Int { bits, .. } = count { *bits } else { 0 };
+                let kind = ObjectKind::Stack(f, index);
+                let object = self.solver.locations.object(kind, size.saturating_mul(count));
+                let location = Location { object, offset: 0, stride: 0 };
+                let location = self.solver.locations.intern(location);
+                self.solver.add(own, &[location]);
+            }
+            Op::Load { address, size, .. } if carries && *size >= 8 => {
+                if let Some(address) = self.node(f, address) {
+                    self.solver.watch(address, Watch::Load { to: own, wide: *size > 8 });
+                }
+            }
+            Op::Store { address, value, size, .. } if *size >= 8 => {
+                self.store(f, address, value, *size > 8);
+            }
+            Op::AtomicRmw { address, value, size, .. } if *size >= 8 => {
+                self.store(f, address, value, false);
+                if let Some(address) = self.node(f, address) {
+                    self.solver.watch(address, Watch::Load { to: own, wide: false });
+                }
+            }
+            Op::CompareExchange { address, new, size, .. } if *size >= 8 => {
+                self.store(f, address, new, false);
+                if let Some(address) = self.node(f, address) {
+                    self.solver.watch(address, Watch::Load { to: own, wide: false });
+                }
+            }
+            Op::MemCopy { to, from, length, .. } => {
+                let length = if let Value::Int { bits, .. } = length { *bits } else { 0 };
+                if let (Some(to), Some(from)) = (self.node(f, to), self.node(f, from)) {
+                    self.solver.copy_memory(to, from, length);
+                }
+            }
+            Op::Address { base, offset, indices } => {
+                if let Some(base) = self.node(f, base) {
+                    let (offset, stride) = folded(*offset, indices);
+                    self.solver.watch(base, Watch::Shift { to: own, offset, stride });
+                }
+            }
+            Op::Binary { op, left, right } if carries => self.binary(f, own, *op, left, right),
+            Op::Cast { value, .. } if carries => self.copy(f, value, own),
+            Op::Freeze { value } => self.copy(f, value, own),
+            Op::Select { then, otherwise, .. } if carries => {
+                self.copy(f, then, own);
+                self.copy(f, otherwise, own);
+            }
+            Op::Phi { incoming } if carries => {
+                for edge in incoming {
+                    self.copy(f, &edge.value, own);
+                }
+            }
+            Op::ExtractValue { aggregate, .. } if carries => self.copy(f, aggregate, own),
+            Op::InsertValue { aggregate, element, .. } => {
+                self.copy(f, aggregate, own);
+                self.copy(f, element, own);
+            }
+            Op::ExtractElement { vector, .. } if carries => self.copy(f, vector, own),
+            Op::InsertElement { vector, element, .. } => {
+                self.copy(f, vector, own);
+                self.copy(f, element, own);
+            }
+            Op::ShuffleVector { left, right, .. } => {
+                self.copy(f, left, own);
+                self.copy(f, right, own);
+            }
+            Op::VaArg { .. } => {
+                let extra = self.variadic(f);
+                self.solver.edge(extra, own);
+            }
+            Op::LandingPad { .. } => self.solver.edge(self.exceptions, own),
+            Op::Return { value: Some(value) } => {
+                let result = self.result(f);
+                self.copy(f, value, result);
+            }
+            Op::Call { callee, arguments, .. } => self.call(f, index, callee, arguments),
+            Op::Unknown { operands, .. } => {
+                self.solver.add(own, &[self.unknown]);
+                for operand in operands {
+                    self.copy(f, operand, own);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn store(&mut self, f: FunctionId, address: &Value, value: &Value, wide: bool) {
+        if let (Some(address), Some(from)) = (self.node(f, address), self.node(f, value)) {
+            self.solver.watch(address, Watch::Store { from, wide });
+        }
+    }
+
+    fn binary(&mut self, f: FunctionId, own: Node, op: BinaryOp, left: &Value, right: &Value) {
+        if !matches!(
+            op,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor
+        ) {
+            return;
+        }
+        let shift = match (op, right) {
+            (BinaryOp::Add, Value::Int { bits, .. }) => (*bits as i64, 0),
+            (BinaryOp::Sub, Value::Int { bits, .. }) => ((*bits as i64).wrapping_neg(), 0),
+            _ => (0, 1),
+        };
+        for value in [left, right] {
+            if let Some(from) = self.node(f, value) {
+                let (offset, stride) = shift;
+                self.solver.watch(from, Watch::Shift { to: own, offset, stride });
+            }
+        }
+    }
+
+    fn call(&mut self, f: FunctionId, index: u32, callee: &Callee, arguments: &[Value]) {
+        let nodes: Vec<Option<Node>> = arguments.iter().map(|a| self.node(f, a)).collect();
+        let own = self.base(f) + index;
+        let target = match callee {
+            Callee::Direct(target) => {
+                self.pass((f, index), *target, arguments, &nodes, own);
+                return;
+            }
+            Callee::Indirect(function) | Callee::Virtual { function, .. } => function,
+            Callee::Asm { .. } => {
+                self.anything(&nodes, own);
+                return;
+            }
+        };
+        if let Some(target) = self.node(f, target) {
+            let binding =
+                Binding::Call { arguments: nodes, constants: arguments.to_vec(), result: own };
+            self.watch_site((f, index), binding, target);
+        }
+    }
+
+    fn watch_site(&mut self, place: CallSite, binding: Binding, target: Node) {
+        let site = self.sites.len() as u32;
+        self.sites.push(Site { place, binding });
+        self.solver.watch(target, Watch::Call { site });
+    }
+
+    fn pass(
+        &mut self,
+        place: CallSite,
+        target: FunctionId,
+        arguments: &[Value],
+        nodes: &[Option<Node>],
+        own: Node,
+    ) {
+        let effects = self.effects;
+        if let Some(effects) = effects.of(target) {
+            for effect in effects {
+                self.effect(place, target, effect, arguments, nodes, own);
+            }
+            return;
+        }
+        let callee = self.program.module.function(target);
+        let fixed = callee.params.len();
+        for (index, node) in nodes.iter().enumerate() {
+            let Some(node) = node else { continue };
+            if index < fixed {
+                let parameter = self.parameter(target, index);
+                if callee.params[index].by_value {
+                    self.private_copy(target, index, *node, parameter);
+                } else {
+                    self.solver.edge(*node, parameter);
+                }
+            } else {
+                let extra = self.variadic(target);
+                self.solver.edge(*node, extra);
+            }
+        }
+        let result = self.result(target);
+        self.solver.edge(result, own);
+    }
+
+    /// A by-value aggregate is the callee's own copy of what the caller's pointer leads to.
+    fn private_copy(&mut self, target: FunctionId, index: usize, from: Node, parameter: Node) {
+        let count = self.program.module.function(target).instructions.len();
+        let kind = ObjectKind::Stack(target, (count + index) as u32);
+        let object = self.solver.locations.object(kind, 0);
+        let location = self.solver.locations.intern(Location { object, offset: 0, stride: 0 });
+        self.solver.add(parameter, &[location]);
+        self.solver.copy_memory(parameter, from, 0);
+    }
+
+    /// The worst a call can do to its pointers: store each through each, and return any.
+    fn anything(&mut self, nodes: &[Option<Node>], own: Node) {
+        let mixed = self.solver.node();
+        self.solver.add(mixed, &[self.unknown]);
+        for node in nodes.iter().flatten() {
+            self.solver.watch(*node, Watch::Shift { to: mixed, offset: 0, stride: 1 });
+        }
+        self.solver.watch(mixed, Watch::Store { from: mixed, wide: true });
+        self.solver.watch(mixed, Watch::Load { to: mixed, wide: true });
+        self.solver.edge(mixed, own);
+    }
+
+    fn heap(&mut self, place: CallSite, size: u64) -> LocationId {
+        let object = self.solver.locations.object(ObjectKind::Heap(place.0, place.1), size);
+        self.solver.locations.intern(Location { object, offset: 0, stride: 0 })
+    }
+
+    fn effect(
+        &mut self,
+        place: CallSite,
+        target: FunctionId,
+        effect: &Effect,
+        arguments: &[Value],
+        nodes: &[Option<Node>],
+        own: Node,
+    ) {
+        let argument = |index: u32| nodes.get(index as usize).copied().flatten();
+        match effect {
+            Effect::Allocate { out, size } => {
+                let size = match size.and_then(|index| arguments.get(index as usize)) {
+                    Some(Value::Int { bits, .. }) => *bits,
+                    _ => 0,
+                };
+                let location = self.heap(place, size);
+                match out {
+                    None => self.solver.add(own, &[location]),
+                    Some(index) => {
+                        if let Some(address) = argument(*index) {
+                            let from = self.constant(location);
+                            self.solver.watch(address, Watch::Store { from, wide: false });
+                        }
+                    }
+                }
+            }
+            Effect::Returns { argument: index, inside } => {
+                if let Some(from) = argument(*index) {
+                    let stride = u32::from(*inside);
+                    self.solver.watch(from, Watch::Shift { to: own, offset: 0, stride });
+                }
+            }
+            Effect::Copy { to, from } => {
+                if let (Some(to), Some(from)) = (argument(*to), argument(*from)) {
+                    self.solver.copy_memory(to, from, 0);
+                }
+            }
+            Effect::Create { entry, argument: passed, .. } => {
+                let passed = passed.and_then(argument);
+                self.create(place, *entry, passed, nodes);
+            }
+            Effect::Once { function, .. } | Effect::Handler { function, .. } => {
+                if let Some(target) = argument(*function) {
+                    self.watch_site(place, Binding::Entry { parameters: Vec::new() }, target);
+                }
+            }
+            Effect::CallBack { function, passes } => {
+                let parameters = passes.iter().map(|&index| argument(index)).collect();
+                if let Some(target) = argument(*function) {
+                    self.watch_site(place, Binding::Entry { parameters }, target);
+                }
+            }
+            Effect::CopyToResult { from } => {
+                if let Some(from) = argument(*from) {
+                    self.solver.copy_memory(own, from, 0);
+                }
+            }
+            Effect::SetSpecific { value } => {
+                if let Some(from) = argument(*value) {
+                    self.solver.edge(from, self.specific);
+                }
+            }
+            Effect::GetSpecific => self.solver.edge(self.specific, own),
+            Effect::ReturnsStatic => {
+                let kind = ObjectKind::Library(target);
+                let object = self.solver.locations.object(kind, 0);
+                let location = Location { object, offset: 0, stride: 0 };
+                let location = self.solver.locations.intern(location);
+                self.solver.add(own, &[location]);
+            }
+            Effect::VariadicStart { list } => {
+                if let Some(list) = argument(*list) {
+                    self.variadic_start(place.0, list);
+                }
+            }
+            Effect::Unknown => self.anything(nodes, own),
+            _ => {}
+        }
+    }
+
+    /// The list leads to memory that holds every variadic argument.
+    fn variadic_start(&mut self, function: FunctionId, list: Node) {
+        let object = self.solver.locations.object(ObjectKind::Variadic(function), 0);
+        let location = self.solver.locations.intern(Location { object, offset: 0, stride: 1 });
+        let cell = self.solver.cell_at(location, false);
+        let extra = self.variadic(function);
+        self.solver.edge(extra, cell);
+        let from = self.constant(location);
+        let any = self.solver.node();
+        self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
+        self.solver.watch(any, Watch::Store { from, wide: false });
+    }
+
+    fn create(
+        &mut self,
+        place: CallSite,
+        entry: Entry,
+        passed: Option<Node>,
+        nodes: &[Option<Node>],
+    ) {
+        match entry {
+            Entry::Argument(index) => {
+                if let Some(target) = nodes.get(index as usize).copied().flatten() {
+                    self.watch_site(place, Binding::Entry { parameters: vec![passed] }, target);
+                }
+            }
+            Entry::Owned { argument, slot } => {
+                let Some(owner) = nodes.get(argument as usize).copied().flatten() else { return };
+                let (object, table) = (self.solver.node(), self.solver.node());
+                let (moved, target) = (self.solver.node(), self.solver.node());
+                self.solver.watch(owner, Watch::Load { to: object, wide: false });
+                self.solver.watch(object, Watch::Load { to: table, wide: false });
+                let offset = slot as i64;
+                self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
+                self.solver.watch(moved, Watch::Load { to: target, wide: false });
+                let parameters = vec![Some(object)];
+                self.watch_site(place, Binding::Entry { parameters }, target);
+            }
+        }
+    }
+}
+
+/// Constant indices become part of the offset; the others give the stride.
+fn folded(mut offset: i64, indices: &[(Value, i64)]) -> (i64, u32) {
+    let mut stride = 0u32;
+    for (index, scale) in indices {
+        if let Value::Int { bits, .. } = index {
+            offset = offset.wrapping_add((*bits as i64).wrapping_mul(*scale));
+        } else {
+            stride = gcd(stride, u32::try_from(scale.unsigned_abs()).unwrap_or(1));
+        }
+    }
+    (offset, stride)
+}

@@ -1,0 +1,149 @@
+//! Abstract objects and the locations inside them.
+//!
+//! A location is an object with a byte offset, exact or modulo a stride (an array walked by a
+//! variable index). Offsets stay exact while an object has few of them; past [`MAX_LOCATIONS`]
+//! the object is one location, which is sound and keeps pointer increments in loops finite.
+
+use racewarden_ir::{FunctionId, GlobalId};
+use rustc_hash::FxHashMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectKind {
+    Global(GlobalId),
+    Function(FunctionId),
+    /// A stack slot.
+    Stack(FunctionId, u32),
+    /// What a call to an allocator returns.
+    Heap(FunctionId, u32),
+    /// The arguments of a variadic call.
+    Variadic(FunctionId),
+    /// What a library function returns to all its callers.
+    Library(FunctionId),
+    /// Memory that a caller outside the program hands to an exported function.
+    Api,
+    /// Memory of a library that is not modelled.
+    Unknown,
+}
+
+pub type ObjectId = u32;
+pub type LocationId = u32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    pub object: ObjectId,
+    pub offset: i64,
+    /// 0: exactly `offset`; s: any offset congruent to it modulo s; 1: anywhere.
+    pub stride: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct Locations {
+    pub objects: Vec<ObjectKind>,
+    /// Bytes, 0 when unknown.
+    pub sizes: Vec<u64>,
+    object_ids: FxHashMap<ObjectKind, ObjectId>,
+    pub table: Vec<Location>,
+    ids: FxHashMap<Location, LocationId>,
+    per_object: Vec<u32>,
+}
+
+const MAX_LOCATIONS: u32 = 96;
+
+impl Locations {
+    pub fn object(&mut self, kind: ObjectKind, size: u64) -> ObjectId {
+        if let Some(&id) = self.object_ids.get(&kind) {
+            return id;
+        }
+        let id = self.objects.len() as ObjectId;
+        self.objects.push(kind);
+        self.sizes.push(size);
+        self.per_object.push(0);
+        self.object_ids.insert(kind, id);
+        id
+    }
+
+    pub fn find_object(&self, kind: ObjectKind) -> Option<ObjectId> {
+        self.object_ids.get(&kind).copied()
+    }
+
+    pub fn intern(&mut self, mut location: Location) -> LocationId {
+        if location.stride > 1 {
+            location.offset = location.offset.rem_euclid(i64::from(location.stride));
+        } else if location.stride == 1 {
+            location.offset = 0;
+        }
+        if matches!(self.objects[location.object as usize], ObjectKind::Function(_)) {
+            location.offset = 0;
+            location.stride = 0;
+        }
+        if let Some(&id) = self.ids.get(&location) {
+            return id;
+        }
+        let count = &mut self.per_object[location.object as usize];
+        if *count >= MAX_LOCATIONS && location.stride != 1 {
+            return self.intern(Location { object: location.object, offset: 0, stride: 1 });
+        }
+        *count += 1;
+        let id = self.table.len() as LocationId;
+        self.table.push(location);
+        self.ids.insert(location, id);
+        id
+    }
+
+    pub fn get(&self, id: LocationId) -> Location {
+        self.table[id as usize]
+    }
+
+    /// The location `by` bytes on, or any multiple of `stride` further.
+    pub fn shift(&mut self, id: LocationId, by: i64, stride: u32) -> LocationId {
+        let old = self.get(id);
+        if by == 0 && stride == 0 {
+            return id;
+        }
+        let stride = gcd(old.stride, stride);
+        self.intern(Location { object: old.object, offset: old.offset.wrapping_add(by), stride })
+    }
+}
+
+pub fn gcd(a: u32, b: u32) -> u32 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Whether bytes `[a, a+size_a)` and `[b, b+size_b)` can meet, given the strides.
+pub fn may_overlap(a: Location, size_a: u64, b: Location, size_b: u64) -> bool {
+    if a.object != b.object {
+        return false;
+    }
+    let stride = i64::from(gcd(a.stride, b.stride));
+    let (size_a, size_b) =
+        (size_a.min(i64::MAX as u64 / 4) as i64, size_b.min(i64::MAX as u64 / 4) as i64);
+    let distance = b.offset.wrapping_sub(a.offset);
+    if stride == 0 {
+        return distance < size_a && -distance < size_b;
+    }
+    let residue = distance.rem_euclid(stride);
+    residue < size_a || stride - residue < size_b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(offset: i64, stride: u32) -> Location {
+        Location { object: 0, offset, stride }
+    }
+
+    #[test]
+    fn overlap_respects_offset_size_and_stride() {
+        assert!(may_overlap(at(0, 0), 8, at(4, 0), 4));
+        assert!(!may_overlap(at(0, 0), 4, at(4, 0), 4));
+        assert!(may_overlap(at(0, 16), 4, at(32, 0), 4));
+        assert!(!may_overlap(at(0, 16), 4, at(36, 0), 4));
+        assert!(may_overlap(at(0, 1), 1, at(36, 0), 4));
+        assert!(may_overlap(at(12, 16), 8, at(32, 0), 4));
+    }
+}

@@ -1,0 +1,432 @@
+//! The inclusion-based solver: difference propagation over copy edges, complex constraints
+//! resolved as sets grow, cycles of copies folded from time to time.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::locations::{Location, LocationId, Locations, ObjectId, gcd};
+
+pub type Node = u32;
+
+/// A sorted set of locations.
+#[derive(Debug, Clone, Default)]
+pub struct Set {
+    items: Vec<LocationId>,
+}
+
+impl Set {
+    pub fn as_slice(&self) -> &[LocationId] {
+        &self.items
+    }
+
+    fn insert_all(&mut self, new: &[LocationId], fresh: &mut Vec<LocationId>) {
+        fresh.clear();
+        let mut old = self.items.iter().copied().peekable();
+        for &item in new {
+            while old.next_if(|&have| have < item).is_some() {}
+            if old.peek() != Some(&item) {
+                fresh.push(item);
+            }
+        }
+        if fresh.is_empty() {
+            return;
+        }
+        if self.items.last().is_none_or(|&last| last < fresh[0]) {
+            self.items.extend_from_slice(fresh);
+            return;
+        }
+        let mut merged = Vec::with_capacity(self.items.len() + fresh.len());
+        let (mut a, mut b) =
+            (self.items.iter().copied().peekable(), fresh.iter().copied().peekable());
+        while let (Some(&x), Some(&y)) = (a.peek(), b.peek()) {
+            merged.push(if x < y { a.next() } else { b.next() }.expect("peeked"));
+        }
+        merged.extend(a);
+        merged.extend(b);
+        self.items = merged;
+    }
+}
+
+/// What happens when a node's set grows.
+#[derive(Debug, Clone, Copy)]
+pub enum Watch {
+    /// `to` may hold the location moved by `offset` and any multiple of `stride`.
+    Shift {
+        to: Node,
+        offset: i64,
+        stride: u32,
+    },
+    /// `to` may hold what the location holds.
+    Load {
+        to: Node,
+        wide: bool,
+    },
+    /// The location may hold what `from` holds.
+    Store {
+        from: Node,
+        wide: bool,
+    },
+    CopyTo {
+        copy: u32,
+    },
+    CopyFrom {
+        copy: u32,
+    },
+    /// Functions in the set may be called from this site.
+    Call {
+        site: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryCopy {
+    pub to: Node,
+    pub from: Node,
+    /// Bytes, 0 when unknown.
+    pub length: u64,
+}
+
+type Key = (i64, u32);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Stored-to places and the node of what each may hold.
+    cells: Vec<(Key, Node)>,
+    loads: Vec<(Key, Node)>,
+    copies: Vec<(Location, Location, u64)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Solver {
+    pub locations: Locations,
+    parent: Vec<Node>,
+    sets: Vec<Set>,
+    deltas: Vec<Vec<LocationId>>,
+    edges: Vec<Vec<Node>>,
+    watches: Vec<Vec<Watch>>,
+    memory: FxHashMap<ObjectId, Memory>,
+    pub copies: Vec<MemoryCopy>,
+    queue: VecDeque<Node>,
+    queued: Vec<bool>,
+    /// Calls whose target set grew: taken out by the builder, which binds arguments.
+    pub new_targets: Vec<(u32, LocationId)>,
+    scratch: Vec<LocationId>,
+}
+
+impl Solver {
+    pub fn node(&mut self) -> Node {
+        let node = self.parent.len() as Node;
+        self.parent.push(node);
+        self.sets.push(Set::default());
+        self.deltas.push(Vec::new());
+        self.edges.push(Vec::new());
+        self.watches.push(Vec::new());
+        self.queued.push(false);
+        node
+    }
+
+    pub fn nodes(&mut self, count: usize) -> Node {
+        let first = self.parent.len();
+        let total = first + count;
+        self.parent.extend(first as Node..total as Node);
+        self.sets.resize_with(total, Set::default);
+        self.deltas.resize_with(total, Vec::new);
+        self.edges.resize_with(total, Vec::new);
+        self.watches.resize_with(total, Vec::new);
+        self.queued.resize(total, false);
+        first as Node
+    }
+
+    pub fn find(&self, mut node: Node) -> Node {
+        while self.parent[node as usize] != node {
+            node = self.parent[node as usize];
+        }
+        node
+    }
+
+    pub fn set(&self, node: Node) -> &[LocationId] {
+        self.sets[self.find(node) as usize].as_slice()
+    }
+
+    pub fn add(&mut self, node: Node, items: &[LocationId]) {
+        let node = self.find(node);
+        let mut fresh = std::mem::take(&mut self.scratch);
+        self.sets[node as usize].insert_all(items, &mut fresh);
+        if !fresh.is_empty() {
+            self.deltas[node as usize].extend_from_slice(&fresh);
+            if !self.queued[node as usize] {
+                self.queued[node as usize] = true;
+                self.queue.push_back(node);
+            }
+        }
+        self.scratch = fresh;
+    }
+
+    pub fn edge(&mut self, from: Node, to: Node) {
+        let (from, to) = (self.find(from), self.find(to));
+        if from == to || self.edges[from as usize].contains(&to) {
+            return;
+        }
+        self.edges[from as usize].push(to);
+        if !self.sets[from as usize].items.is_empty() {
+            let items = self.sets[from as usize].items.clone();
+            self.add(to, &items);
+        }
+    }
+
+    pub fn watch(&mut self, node: Node, watch: Watch) {
+        let node = self.find(node);
+        self.watches[node as usize].push(watch);
+        let items = self.sets[node as usize].items.clone();
+        if !items.is_empty() {
+            self.apply(watch, &items);
+        }
+    }
+
+    pub fn copy_memory(&mut self, to: Node, from: Node, length: u64) {
+        let copy = self.copies.len() as u32;
+        self.copies.push(MemoryCopy { to, from, length });
+        self.watch(to, Watch::CopyTo { copy });
+        self.watch(from, Watch::CopyFrom { copy });
+    }
+
+    /// Runs until nothing changes or a call has new targets to bind.
+    pub fn run(&mut self) {
+        let mut steps = 0usize;
+        while let Some(node) = self.queue.pop_front() {
+            let node = node as usize;
+            self.queued[node] = false;
+            if self.parent[node] != node as Node {
+                continue;
+            }
+            let mut delta = std::mem::take(&mut self.deltas[node]);
+            if delta.is_empty() {
+                continue;
+            }
+            delta.sort_unstable();
+            let targets = std::mem::take(&mut self.edges[node]);
+            for &to in &targets {
+                if self.find(to) != node as Node {
+                    self.add(to, &delta);
+                }
+            }
+            let added = std::mem::replace(&mut self.edges[node], targets);
+            self.edges[node].extend(added);
+            let watches = self.watches[node].clone();
+            for watch in watches {
+                self.apply(watch, &delta);
+            }
+            steps += 1;
+            if steps > 4 * self.parent.len() + 10_000 {
+                steps = 0;
+                self.fold_cycles();
+            }
+        }
+    }
+
+    fn apply(&mut self, watch: Watch, items: &[LocationId]) {
+        match watch {
+            Watch::Shift { to, offset, stride } => {
+                let mut moved: Vec<LocationId> =
+                    items.iter().map(|&item| self.locations.shift(item, offset, stride)).collect();
+                moved.sort_unstable();
+                moved.dedup();
+                self.add(to, &moved);
+            }
+            Watch::Load { to, wide } => {
+                for &item in items {
+                    self.load(item, to, wide);
+                }
+            }
+            Watch::Store { from, wide } => {
+                for &item in items {
+                    let cell = self.cell_at(item, wide);
+                    self.edge(from, cell);
+                }
+            }
+            Watch::CopyTo { copy } => {
+                let MemoryCopy { from, length, .. } = self.copies[copy as usize];
+                let sources = self.set(from).to_vec();
+                for &to in items {
+                    for &from in &sources {
+                        self.copy_cells(to, from, length);
+                    }
+                }
+            }
+            Watch::CopyFrom { copy } => {
+                let MemoryCopy { to, length, .. } = self.copies[copy as usize];
+                let targets = self.set(to).to_vec();
+                for &from in items {
+                    for &to in &targets {
+                        self.copy_cells(to, from, length);
+                    }
+                }
+            }
+            Watch::Call { site } => {
+                self.new_targets.extend(items.iter().map(|&item| (site, item)));
+            }
+        }
+    }
+
+    fn key(&self, location: LocationId, wide: bool) -> (ObjectId, Key) {
+        let Location { object, offset, stride } = self.locations.get(location);
+        if wide {
+            let stride = gcd(stride, 8);
+            return (object, (offset.rem_euclid(i64::from(stride)), stride));
+        }
+        (object, (offset, stride))
+    }
+
+    fn load(&mut self, location: LocationId, to: Node, wide: bool) {
+        let (object, key) = self.key(location, wide);
+        let memory = self.memory.entry(object).or_default();
+        if memory.loads.contains(&(key, to)) {
+            return;
+        }
+        memory.loads.push((key, to));
+        let cells: Vec<Node> = memory
+            .cells
+            .iter()
+            .filter(|(cell, _)| keys_meet(*cell, key))
+            .map(|&(_, node)| node)
+            .collect();
+        for cell in cells {
+            self.edge(cell, to);
+        }
+    }
+
+    pub fn cell_at(&mut self, location: LocationId, wide: bool) -> Node {
+        let (object, key) = self.key(location, wide);
+        self.cell(object, key)
+    }
+
+    fn cell(&mut self, object: ObjectId, key: Key) -> Node {
+        let memory = self.memory.entry(object).or_default();
+        if let Some((_, node)) = memory.cells.iter().find(|(cell, _)| *cell == key) {
+            return *node;
+        }
+        let node = self.node();
+        let memory = self.memory.entry(object).or_default();
+        memory.cells.push((key, node));
+        let loads: Vec<Node> = memory
+            .loads
+            .iter()
+            .filter(|(load, _)| keys_meet(key, *load))
+            .map(|&(_, to)| to)
+            .collect();
+        let copies = memory.copies.clone();
+        for to in loads {
+            self.edge(node, to);
+        }
+        for (to, from, length) in copies {
+            self.copy_cell(to, from, length, key, node);
+        }
+        node
+    }
+
+    fn copy_cells(&mut self, to: LocationId, from: LocationId, length: u64) {
+        let (to, from) = (self.locations.get(to), self.locations.get(from));
+        let memory = self.memory.entry(from.object).or_default();
+        if memory.copies.contains(&(to, from, length)) {
+            return;
+        }
+        memory.copies.push((to, from, length));
+        for (key, node) in memory.cells.clone() {
+            self.copy_cell(to, from, length, key, node);
+        }
+    }
+
+    fn copy_cell(&mut self, to: Location, from: Location, length: u64, key: Key, node: Node) {
+        let exact = to.stride == 0 && from.stride == 0 && key.1 == 0;
+        let distance = key.0.wrapping_sub(from.offset);
+        if exact && (distance < 0 || (length > 0 && distance >= length as i64)) {
+            return;
+        }
+        let stride = gcd(gcd(to.stride, from.stride), key.1);
+        let location = Location {
+            object: to.object,
+            offset: to.offset.wrapping_add(distance),
+            stride: if exact { 0 } else { stride.max(1) },
+        };
+        let location = self.locations.intern(location);
+        let target = self.cell_at(location, false);
+        self.edge(node, target);
+    }
+
+    /// Joins the nodes of each copy cycle.
+    fn fold_cycles(&mut self) {
+        let count = self.parent.len();
+        let components = crate::scc::components(count, |node| {
+            let list: &[Node] =
+                if self.parent[node as usize] == node { &self.edges[node as usize] } else { &[] };
+            list.iter().map(|&to| self.find(to)).collect::<Vec<_>>().into_iter()
+        });
+        for component in components.iter().filter(|c| c.len() > 1) {
+            let head = component[0];
+            for &member in &component[1..] {
+                self.parent[member as usize] = head;
+            }
+            for &member in &component[1..] {
+                let items = std::mem::take(&mut self.sets[member as usize]).items;
+                self.deltas[member as usize].clear();
+                let edges = std::mem::take(&mut self.edges[member as usize]);
+                let watches = std::mem::take(&mut self.watches[member as usize]);
+                for to in edges {
+                    self.edge(head, to);
+                }
+                self.add(head, &items);
+                for watch in watches {
+                    self.watch(head, watch);
+                }
+            }
+            // Everything the members knew must reach everything the head now leads to.
+            let all = self.sets[head as usize].items.clone();
+            self.deltas[head as usize] = all;
+            if !self.queued[head as usize] {
+                self.queued[head as usize] = true;
+                self.queue.push_back(head);
+            }
+        }
+    }
+}
+
+/// Whether two eight-byte cells can meet.
+fn keys_meet(a: Key, b: Key) -> bool {
+    let stride = i64::from(gcd(a.1, b.1));
+    let distance = b.0.wrapping_sub(a.0);
+    if stride == 0 {
+        return (-8 < distance) && (distance < 8);
+    }
+    let residue = distance.rem_euclid(stride);
+    residue < 8 || stride - residue < 8
+}
+
+impl Solver {
+    /// The objects that the memory of `object` may point to.
+    pub fn successors(&self, object: ObjectId) -> Vec<ObjectId> {
+        let mut found: Vec<ObjectId> = Vec::new();
+        if let Some(memory) = self.memory.get(&object) {
+            for &(_, node) in &memory.cells {
+                found.extend(self.set(node).iter().map(|&item| self.locations.get(item).object));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What the memory at these places may hold.
+    pub fn contents(&self, places: &[Location]) -> Vec<LocationId> {
+        let mut found = Vec::new();
+        for place in places {
+            let Some(memory) = self.memory.get(&place.object) else { continue };
+            for &(key, node) in &memory.cells {
+                if keys_meet(key, (place.offset, place.stride)) {
+                    found.extend_from_slice(self.set(node));
+                }
+            }
+        }
+        found
+    }
+}

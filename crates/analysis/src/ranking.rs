@@ -1,0 +1,162 @@
+//! From candidate pairs to ranked races: one race per pair of places, RELAY's filters (4.3) and
+//! paper 2's covers (section 4) lower the rank and say why; nothing is dropped.
+
+use std::collections::BTreeMap;
+
+use racewarden_finding::{AccessKind, Engine, Evidence, Race, Verdict};
+
+use crate::contexts::GuardedAccess;
+use crate::digests::Whole;
+use crate::naming::Naming;
+use crate::pairs::Pairs;
+use crate::pointsto::{ObjectId, ObjectKind};
+use crate::threads::MAIN;
+
+/// Races of all candidates, each pair of places once, the likeliest context first.
+pub fn races(pairs: &Pairs, accesses: &[GuardedAccess], whole: &Whole<'_>) -> Vec<Race> {
+    let naming = Naming { instantiation: whole.instantiation };
+    let mut best: BTreeMap<(String, String), Race> = BTreeMap::new();
+    for &(first, second, object) in &pairs.candidates {
+        let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
+        let race = race(a, b, object, whole, &naming);
+        let key = |index: usize| {
+            let site = &race.sites[index];
+            format!("{}:{}:{}:{}", site.file, site.line, site.column, site.access)
+        };
+        let key = (key(0), key(1));
+        match best.get(&key) {
+            Some(known) if known.rank >= race.rank => {}
+            _ => {
+                best.insert(key, race);
+            }
+        }
+    }
+    let mut races: Vec<Race> = best.into_values().collect();
+    cover(&mut races);
+    races
+}
+
+fn race(
+    a: &GuardedAccess,
+    b: &GuardedAccess,
+    object: ObjectId,
+    whole: &Whole<'_>,
+    naming: &Naming<'_>,
+) -> Race {
+    let name = naming
+        .field(a)
+        .filter(|field| Some(field) == naming.field(b).as_ref())
+        .unwrap_or_else(|| naming.object(object));
+    let mut race = Race::new(naming.site(a), naming.site(b), name, Verdict::Potential);
+    let (rank, reasons) = rank(a, b, object, whole);
+    race.rank = rank;
+    race.reasons = reasons;
+    race.evidence.push(Evidence { engine: Engine::Check, detail: BTreeMap::new() });
+    race
+}
+
+fn rank(
+    a: &GuardedAccess,
+    b: &GuardedAccess,
+    object: ObjectId,
+    whole: &Whole<'_>,
+) -> (u32, Vec<String>) {
+    let mut rank: i32 = 60;
+    let mut reasons = Vec::new();
+    let mut change = |by: i32, reason: &str| {
+        rank += by;
+        reasons.push(reason.to_owned());
+    };
+    if a.state.held.is_empty() && b.state.held.is_empty() {
+        change(10, "no lock is held at either access");
+    } else {
+        change(0, "no common lock is held");
+    }
+    if a.kind == AccessKind::Write && b.kind == AccessKind::Write {
+        change(5, "both accesses write");
+    }
+    let locations = whole.instantiation.points.locations();
+    let certain = matches!(locations.objects[object as usize], ObjectKind::Global(_))
+        && a.locations.len() == 1
+        && b.locations.len() == 1;
+    if certain {
+        change(10, "both accesses are certain to be to this object");
+    }
+    let targets = a.locations.len().max(b.locations.len());
+    if targets > 8 {
+        change(-20, "the pointers may lead to many objects; they may never meet (RELAY filter 2)");
+    }
+    if let ObjectKind::Heap(function, inst) = locations.objects[object as usize] {
+        let own = |access: &GuardedAccess| {
+            access.address.as_ref().is_some_and(|address| {
+                address.mentions(&|atom| match atom {
+                    crate::sym::Atom::Inst(frame, at) => {
+                        *at == inst && whole.instantiation.function_of(*frame) == function
+                    }
+                    _ => false,
+                })
+            })
+        };
+        if own(a) || own(b) {
+            change(-15, "the object is allocated by the thread that accesses it (RELAY filter 1)");
+        }
+    }
+    if a.root == b.root {
+        change(-5, "both accesses are in threads of one start function (RELAY filter 4)");
+    }
+    if a.root == MAIN || b.root == MAIN {
+        change(-5, "one access is in the program's first thread (RELAY filter 3)");
+    }
+    if a.atomic != b.atomic {
+        change(5, "one access is atomic and the other is not");
+    }
+    (rank.clamp(1, 100) as u32, reasons)
+}
+
+/// Stage II: a race whose access always comes after another one of the same thread on the same
+/// object, under at least the same locks, is ranked below that one's race.
+fn cover(races: &mut [Race]) {
+    let covers: Vec<Option<String>> = races
+        .iter()
+        .map(|race| {
+            races.iter().find_map(|other| {
+                if std::ptr::eq(race, other) || other.object != race.object {
+                    return None;
+                }
+                for (kept, moved) in [(0, 1), (1, 0)] {
+                    for other_kept in [0, 1] {
+                        let fixed = other.sites[other_kept].key() == race.sites[kept].key();
+                        let weaker = &other.sites[1 - other_kept];
+                        let covered = &race.sites[moved];
+                        if fixed && is_weaker(weaker, covered) {
+                            return Some(format!(
+                                "covered by the race of {} with {}",
+                                race.sites[kept].location(),
+                                weaker.location()
+                            ));
+                        }
+                    }
+                }
+                None
+            })
+        })
+        .collect();
+    for (race, cover) in races.iter_mut().zip(covers) {
+        if let Some(cover) = cover {
+            race.rank = race.rank.saturating_sub(15).max(1);
+            race.reasons.push(cover);
+        }
+    }
+}
+
+/// Whether `a` comes before `b` in one function and its locks are among `b`'s (Definition 9).
+fn is_weaker(a: &racewarden_finding::Site, b: &racewarden_finding::Site) -> bool {
+    a.function == b.function
+        && a.file == b.file
+        && a.thread == b.thread
+        && (a.line, a.column) < (b.line, b.column)
+        && (a.access == b.access || a.access == AccessKind::Write)
+        && a.locks.iter().all(|lock| {
+            b.locks.iter().any(|other| other.name == lock.name && other.mode == lock.mode)
+        })
+}

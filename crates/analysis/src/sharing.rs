@@ -1,0 +1,261 @@
+//! Shared-variable discovery (paper 2, section 2): which memory two threads can reach and one of
+//! them updates, from globals, escaping variables and parameters of exported functions.
+//!
+//! Algorithm 1 walks assignments from pointers to shared structures to genuine updates. Here the
+//! propagation along assignments is the points-to analysis; what is left is to say which objects
+//! can be reached from a shared root, and which of them a late store (one that may run beside
+//! another thread) genuinely updates. Stores before the first thread starts are no update.
+
+use racewarden_ir::{Callee, FunctionId, Op, Program, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::callgraph::{CallGraph, Phases, effects_of_call};
+use crate::effects::{Effect, Effects, Entry, Length};
+use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, may_overlap};
+
+pub struct Sharing {
+    /// Whether an object can take part in a race, by object.
+    pub shared: Vec<bool>,
+    pub stable: FxHashSet<CallSite>,
+    pub tainted_handles: FxHashSet<ObjectId>,
+}
+
+/// Writes that may run beside another thread, by object.
+type LateWrites = FxHashMap<ObjectId, Vec<(Location, u64)>>;
+
+struct Scan<'a> {
+    program: &'a Program,
+    effects: &'a Effects,
+    points: &'a PointsTo,
+    phases: &'a Phases,
+    late: LateWrites,
+    /// Every write that may change a thread handle: all but constants and create calls.
+    handle_writes: Vec<Location>,
+    handles: Vec<Location>,
+    roots: Vec<ObjectId>,
+}
+
+pub fn discover(
+    program: &Program,
+    effects: &Effects,
+    points: &PointsTo,
+    graph: &CallGraph,
+    phases: &Phases,
+    reachable: &[bool],
+) -> Sharing {
+    let mut scan = Scan {
+        program,
+        effects,
+        points,
+        phases,
+        late: FxHashMap::default(),
+        handle_writes: Vec::new(),
+        handles: Vec::new(),
+        roots: Vec::new(),
+    };
+    for site in &graph.create_sites {
+        scan.create(*site);
+    }
+    for id in program.module.function_ids() {
+        if reachable[id.index()] {
+            scan.function(id);
+        }
+    }
+    let tainted = scan.tainted();
+    let escaped = scan.escaped();
+    let shared = (0..escaped.len())
+        .map(|object| escaped[object] && scan.late.contains_key(&(object as ObjectId)))
+        .collect();
+    let stable = scan.stable(reachable);
+    Sharing { shared, stable, tainted_handles: tainted }
+}
+
+impl Scan<'_> {
+    fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
+        self.points.value(self.program, function, value)
+    }
+
+    fn create(&mut self, site: CallSite) {
+        let instruction = &self.program.module.function(site.0).instructions[site.1 as usize];
+        let Op::Call { callee, arguments, .. } = &instruction.op else { return };
+        for effect in effects_of_call(self.effects, self.points, site, callee) {
+            let Effect::Create { handle, entry, argument, .. } = effect else { continue };
+            let owner = match entry {
+                Entry::Owned { argument, .. } => Some(*argument),
+                Entry::Argument(_) => None,
+            };
+            for index in [*argument, owner].into_iter().flatten() {
+                if let Some(value) = arguments.get(index as usize) {
+                    self.roots.extend(self.points(site.0, value).iter().map(|at| at.object));
+                }
+            }
+            if let Some(value) = handle.and_then(|index| arguments.get(index as usize)) {
+                self.handles.extend(self.points(site.0, value));
+            }
+        }
+    }
+
+    fn function(&mut self, id: FunctionId) {
+        let program = self.program;
+        for (index, instruction) in program.module.function(id).instructions.iter().enumerate() {
+            let inst = index as u32;
+            match &instruction.op {
+                Op::Store { address, value, size, .. } => {
+                    let constant = matches!(
+                        value,
+                        Value::Int { .. } | Value::Null | Value::Zero { .. } | Value::Float { .. }
+                    );
+                    self.write(id, inst, address, *size, !constant);
+                }
+                Op::AtomicRmw { address, size, .. } | Op::CompareExchange { address, size, .. } => {
+                    self.write(id, inst, address, *size, true);
+                }
+                Op::MemCopy { to, length, .. } => {
+                    self.write(id, inst, to, length_of(length), true);
+                }
+                Op::MemSet { to, length, .. } => {
+                    self.write(id, inst, to, length_of(length), false);
+                }
+                Op::Unknown { operands, .. } => {
+                    for operand in operands {
+                        self.write(id, inst, operand, OPEN, true);
+                    }
+                }
+                Op::Call { callee, arguments, .. } => self.call(id, inst, callee, arguments),
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, id: FunctionId, inst: u32, callee: &Callee, arguments: &[Value]) {
+        if matches!(callee, Callee::Asm { .. }) {
+            for argument in arguments {
+                self.write(id, inst, argument, OPEN, true);
+            }
+            return;
+        }
+        let effects: Vec<Effect> =
+            effects_of_call(self.effects, self.points, (id, inst), callee).cloned().collect();
+        for effect in effects {
+            match effect {
+                Effect::Access { pointer, write: true, length, .. } => {
+                    let size = match length {
+                        Length::Bytes(bytes) => bytes,
+                        Length::Argument(index) => {
+                            arguments.get(index as usize).map_or(OPEN, length_of)
+                        }
+                        Length::Open => OPEN,
+                    };
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        self.write(id, inst, value, size, true);
+                    }
+                }
+                Effect::Copy { to: pointer, .. }
+                | Effect::Free { pointer }
+                | Effect::Allocate { out: Some(pointer), .. } => {
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        self.write(id, inst, value, OPEN, true);
+                    }
+                }
+                Effect::Publish { argument } => {
+                    if let Some(value) = arguments.get(argument as usize) {
+                        let points = self.points(id, value);
+                        self.roots.extend(points.iter().map(|at| at.object));
+                    }
+                }
+                Effect::Unknown => {
+                    for argument in arguments {
+                        self.write(id, inst, argument, OPEN, true);
+                        let points = self.points(id, argument);
+                        self.roots.extend(points.iter().map(|at| at.object));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn write(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
+        let late = self.phases.is_late(id, inst);
+        for location in self.points(id, address) {
+            if late {
+                let list = self.late.entry(location.object).or_default();
+                if !list.contains(&(location, size)) {
+                    list.push((location, size));
+                }
+            }
+            if handle && self.handles.iter().any(|at| at.object == location.object) {
+                let size = size.min(OPEN);
+                if self.handles.iter().any(|at| may_overlap(*at, 8, location, size)) {
+                    self.handle_writes.push(location);
+                }
+            }
+        }
+    }
+
+    fn tainted(&self) -> FxHashSet<ObjectId> {
+        self.handle_writes.iter().map(|location| location.object).collect()
+    }
+
+    /// Objects that a second thread may reach.
+    fn escaped(&self) -> Vec<bool> {
+        let locations = self.points.locations();
+        let mut escaped = vec![false; locations.objects.len()];
+        let mut stack = self.roots.clone();
+        for (index, kind) in locations.objects.iter().enumerate() {
+            let root = match kind {
+                ObjectKind::Global(global) => !self.program.module.global(*global).thread_local,
+                ObjectKind::Api | ObjectKind::Unknown | ObjectKind::Library(_) => true,
+                _ => false,
+            };
+            if root {
+                stack.push(index as ObjectId);
+            }
+        }
+        while let Some(object) = stack.pop() {
+            if !std::mem::replace(&mut escaped[object as usize], true) {
+                stack.extend(self.points.successors(object));
+            }
+        }
+        escaped
+    }
+
+    /// Loads that always read the same value once a second thread exists.
+    fn stable(&self, reachable: &[bool]) -> FxHashSet<CallSite> {
+        let mut stable = FxHashSet::default();
+        let objects = &self.points.locations().objects;
+        for id in self.program.module.function_ids().filter(|id| reachable[id.index()]) {
+            for (index, instruction) in
+                self.program.module.function(id).instructions.iter().enumerate()
+            {
+                let Op::Load { address, size, order: None, .. } = &instruction.op else { continue };
+                let points = self.points(id, address);
+                let unchanged = !points.is_empty()
+                    && points.iter().all(|at| {
+                        let global = match objects[at.object as usize] {
+                            ObjectKind::Global(global) => self.program.module.global(global),
+                            _ => return false,
+                        };
+                        !global.thread_local
+                            && global.initializer.is_some()
+                            && self.late.get(&at.object).is_none_or(|writes| {
+                                !writes.iter().any(|(w, n)| may_overlap(*w, *n, *at, *size))
+                            })
+                    });
+                if unchanged {
+                    stable.insert((id, index as u32));
+                }
+            }
+        }
+        stable
+    }
+}
+
+const OPEN: u64 = 1 << 40;
+
+fn length_of(value: &Value) -> u64 {
+    match value {
+        Value::Int { bits, .. } => *bits,
+        _ => OPEN,
+    }
+}

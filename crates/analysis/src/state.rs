@@ -1,0 +1,454 @@
+//! What is known at a program point, relative to the function's entry.
+//!
+//! The heart is RELAY's relative lockset (its section 3.2): locks that were certainly acquired
+//! since entry, and locks that may have been released since entry. The same scheme carries the
+//! acquisition history (paper 2, Definition 6), the threads created and joined, and what escaped:
+//!
+//! ```text
+//!                  since entry, certainly          since entry, possibly
+//!   locks          held, acquired                  released
+//!   threads        joined                          threads (created), overwritten handles
+//!   memory                                         escaped
+//!   branches       facts
+//! ```
+//! Joining two paths intersects the left column and unites the right one.
+//!
+//! A point has a few [`Path`]s: paths that differ in their locks or threads stay apart, each with
+//! the branch conditions it took, so that `if (c) lock(); … if (c) x++;`, `trylock` and functions
+//! that lock only when they return non-null are followed (RELAY 4.2, "conditional locking").
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use racewarden_finding::LockMode;
+use racewarden_ir::FunctionId;
+
+use crate::pointsto::{Location, may_overlap};
+use crate::sym::{Atom, LOCAL, Sym};
+
+/// A call that creates threads, in the program's list of them.
+pub type CreateId = u32;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub lock: Sym,
+    pub points: Arc<[Location]>,
+    pub mode: LockMode,
+    pub size: i64,
+    /// How often it was acquired without release (re-entrant locks).
+    pub count: u8,
+    /// Locks certainly acquired since this one was.
+    pub after: BTreeSet<Sym>,
+    pub acquired_at: (FunctionId, u32),
+}
+
+/// A lock that may have been released: by name, or only by where the pointer may lead.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Released {
+    pub lock: Option<Sym>,
+    pub points: Arc<[Location]>,
+    /// Any lock at all.
+    pub any: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Live {
+    /// Where the thread's handle is stored, while it is certain that it still is there.
+    pub handle: Option<Sym>,
+    /// The value passed to the thread.
+    pub argument: Option<Sym>,
+    /// Several threads of this call may be alive.
+    pub many: bool,
+    /// The thread that got the present value of `argument` may be alive.
+    pub current: bool,
+    /// Two threads alive may have got the same argument.
+    pub repeated: bool,
+    /// All threads of this call were joined; those they created may go on.
+    pub ended: bool,
+    /// All handles of the threads are in this range of an array.
+    pub range: Option<Arc<HandleRange>>,
+}
+
+/// `first`, `first + scale`, … one handle per index from `start` below `bound`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HandleRange {
+    pub base: Sym,
+    pub scale: i64,
+    pub start: Sym,
+    pub bound: Sym,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
+    Equals(i64),
+    Differs(i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path {
+    pub held: Vec<Held>,
+    pub released: BTreeSet<Released>,
+    pub acquired: BTreeSet<Sym>,
+    pub threads: BTreeMap<CreateId, Live>,
+    pub joined: BTreeSet<Sym>,
+    pub joined_ranges: BTreeSet<HandleRange>,
+    pub overwritten: BTreeSet<Option<Sym>>,
+    /// Allocations and stack slots of this function whose address may be known elsewhere.
+    pub escaped: BTreeSet<u32>,
+    /// Formals whose value may have been stored where others see it.
+    pub escaped_arguments: BTreeSet<u32>,
+    pub facts: BTreeMap<Sym, Fact>,
+}
+
+const MAX_ACQUIRED: usize = 16;
+const MAX_FACTS: usize = 24;
+
+impl Path {
+    /// Whether the two must be kept apart: their locks or their threads differ.
+    pub fn same_shape(&self, other: &Path) -> bool {
+        self.held.len() == other.held.len()
+            && self.released == other.released
+            && self
+                .held
+                .iter()
+                .zip(&other.held)
+                .all(|(a, b)| a.lock == b.lock && a.mode == b.mode && a.count == b.count)
+            && self.threads.len() == other.threads.len()
+            && self.threads.iter().zip(&other.threads).all(|((a, x), (b, y))| {
+                a == b && x.ended == y.ended && x.handle == y.handle && x.many == y.many
+            })
+    }
+
+    pub fn join(&mut self, other: &Path) {
+        self.held.retain_mut(|held| {
+            let Some(twin) = other.held.iter().find(|twin| twin.lock == held.lock) else {
+                return false;
+            };
+            held.count = held.count.min(twin.count);
+            held.mode = held.mode.min(twin.mode);
+            held.after.retain(|lock| twin.after.contains(lock));
+            true
+        });
+        self.released.extend(other.released.iter().cloned());
+        self.acquired.retain(|lock| other.acquired.contains(lock));
+        for (id, live) in &other.threads {
+            match self.threads.get_mut(id) {
+                None => {
+                    self.threads.insert(*id, live.clone());
+                }
+                Some(own) => own.join(live),
+            }
+        }
+        self.joined.retain(|handle| other.joined.contains(handle));
+        self.joined_ranges.retain(|range| other.joined_ranges.contains(range));
+        self.overwritten.extend(other.overwritten.iter().cloned());
+        self.escaped.extend(&other.escaped);
+        self.escaped_arguments.extend(&other.escaped_arguments);
+        self.facts.retain(|sym, fact| other.facts.get(sym) == Some(fact));
+    }
+
+    pub fn acquire(&mut self, lock: Held) {
+        for held in &mut self.held {
+            if held.after.len() < MAX_ACQUIRED {
+                held.after.insert(lock.lock.clone());
+            }
+        }
+        if self.acquired.len() < MAX_ACQUIRED {
+            self.acquired.insert(lock.lock.clone());
+        }
+        self.released.retain(|released| released.any || released.lock.as_ref() != Some(&lock.lock));
+        match self.held.iter_mut().find(|held| held.lock == lock.lock) {
+            Some(held) => {
+                held.count = held.count.saturating_add(lock.count).min(8);
+                held.mode = held.mode.max(lock.mode);
+            }
+            None => self.held.push(lock),
+        }
+        self.held.sort_by(|a, b| a.lock.cmp(&b.lock));
+    }
+
+    /// When the lock is held by this very name, the others held are other locks: two of them
+    /// cannot be one lock unless it is re-entrant, and then it stays held.
+    pub fn release(&mut self, released: Released) {
+        if let Some(name) = &released.lock
+            && let Some(index) = self.held.iter().position(|held| held.lock == *name)
+        {
+            self.held[index].count -= 1;
+            if self.held[index].count == 0 {
+                self.held.remove(index);
+            }
+            return;
+        }
+        self.held.retain(|held| !released.may_be(held));
+        self.released.insert(released);
+    }
+
+    /// Nothing is known about the value of this atom any more: it is evaluated again.
+    pub fn forget(&mut self, inst: u32) {
+        let gone = |sym: &Sym| {
+            sym.mentions(
+                &|atom| matches!(atom, Atom::Inst(LOCAL, i) | Atom::Stack(LOCAL, i) if *i == inst),
+            )
+        };
+        self.held.retain(|held| !gone(&held.lock));
+        for held in &mut self.held {
+            held.after.retain(|lock| !gone(lock));
+        }
+        self.acquired.retain(|lock| !gone(lock));
+        if self.released.iter().any(|r| r.lock.as_ref().is_some_and(gone)) {
+            self.released = std::mem::take(&mut self.released)
+                .into_iter()
+                .map(|mut r| {
+                    r.lock = r.lock.filter(|lock| !gone(lock));
+                    r
+                })
+                .collect();
+        }
+        for live in self.threads.values_mut() {
+            live.handle = live.handle.take().filter(|handle| !gone(handle));
+            live.range = live
+                .range
+                .take()
+                .filter(|range| ![&range.base, &range.start, &range.bound].into_iter().any(gone));
+            if live.argument.as_ref().is_some_and(gone) {
+                live.current = false;
+            }
+        }
+        self.joined.retain(|handle| !gone(handle));
+        self.joined_ranges
+            .retain(|range| ![&range.base, &range.start, &range.bound].into_iter().any(gone));
+        if self.overwritten.iter().flatten().any(gone) {
+            self.overwritten.retain(|handle| !handle.as_ref().is_some_and(gone));
+            self.overwritten.insert(None);
+        }
+        self.facts.retain(|sym, _| !gone(sym));
+    }
+
+    /// A thread may have been created whose handle is stored at `handle`.
+    pub fn create(&mut self, id: CreateId, new: Live) {
+        self.overwrite(new.handle.as_ref(), Some(id));
+        match self.threads.get_mut(&id) {
+            Some(old) if !old.ended => {
+                old.many = true;
+                if old.argument != new.argument || new.repeated || old.current {
+                    old.repeated = true;
+                }
+                if old.range != new.range {
+                    old.range = None;
+                }
+                old.current = true;
+                // A second thread in the same place: its handle cannot name both.
+                old.handle = None;
+            }
+            _ => {
+                self.threads.insert(id, new);
+            }
+        }
+    }
+
+    /// The handle at this place (any place for `None`) may be another thread's from now on.
+    pub fn overwrite(&mut self, handle: Option<&Sym>, except: Option<CreateId>) {
+        for (id, live) in &mut self.threads {
+            if Some(*id) == except {
+                continue;
+            }
+            if let Some(old) = &live.handle
+                && handle.is_none_or(|new| may_be_same(old, new))
+            {
+                live.handle = None;
+            }
+            if live
+                .range
+                .as_ref()
+                .is_some_and(|range| handle.is_none_or(|new| may_be_same(&range.base, new)))
+            {
+                live.range = None;
+            }
+        }
+        self.joined.retain(|old| handle.is_some_and(|new| !may_be_same(old, new)));
+        if self.overwritten.len() < MAX_ACQUIRED {
+            self.overwritten.insert(handle.cloned());
+        } else {
+            self.overwritten.insert(None);
+        }
+    }
+
+    pub fn join_thread(&mut self, handle: &Sym) {
+        for live in self.threads.values_mut() {
+            if live.handle.as_ref() == Some(handle) && !live.many {
+                live.ended = true;
+                live.current = false;
+            }
+        }
+        if self.joined.len() < MAX_ACQUIRED {
+            self.joined.insert(handle.clone());
+        }
+    }
+
+    pub fn join_range(&mut self, range: &HandleRange) {
+        for live in self.threads.values_mut() {
+            if live.range.as_deref().is_some_and(|made| range.covers(made)) {
+                live.ended = true;
+                live.current = false;
+            }
+        }
+        self.joined_ranges.insert(range.clone());
+    }
+
+    /// Notes that the atom has a value; `false` when the path cannot be taken.
+    pub fn assume(&mut self, sym: &Sym, fact: Fact) -> bool {
+        // Unchanging memory may still change before the first thread starts.
+        if sym.mentions(&|atom| matches!(atom, Atom::Load(_))) {
+            return true;
+        }
+        let (atom, fact) = match (sym.terms.as_slice(), fact) {
+            ([], Fact::Equals(value)) => return sym.offset == value,
+            ([], Fact::Differs(value)) => return sym.offset != value,
+            ([(atom, 1)], Fact::Equals(value)) => {
+                (Sym::atom(atom.clone()), Fact::Equals(value.wrapping_sub(sym.offset)))
+            }
+            ([(atom, 1)], Fact::Differs(value)) => {
+                (Sym::atom(atom.clone()), Fact::Differs(value.wrapping_sub(sym.offset)))
+            }
+            _ => return true,
+        };
+        match (self.facts.get(&atom), fact) {
+            (Some(Fact::Equals(old)), Fact::Equals(new)) if *old != new => return false,
+            (Some(Fact::Equals(old)), Fact::Differs(new)) => return *old != new,
+            (Some(Fact::Differs(old)), Fact::Equals(new)) if *old == new => return false,
+            _ => {}
+        }
+        if self.facts.len() < MAX_FACTS || self.facts.contains_key(&atom) {
+            self.facts.insert(atom, fact);
+        }
+        true
+    }
+
+    pub fn fact(&self, sym: &Sym) -> Option<Fact> {
+        if let Some(value) = sym.as_constant() {
+            return Some(Fact::Equals(value));
+        }
+        match sym.terms.as_slice() {
+            [(atom, 1)] => {
+                let fact = self.facts.get(&Sym::atom(atom.clone()))?;
+                Some(match fact {
+                    Fact::Equals(value) => Fact::Equals(value.wrapping_add(sym.offset)),
+                    Fact::Differs(value) => Fact::Differs(value.wrapping_add(sym.offset)),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Live {
+    fn join(&mut self, other: &Live) {
+        if self.ended && !other.ended {
+            let ended = std::mem::replace(self, other.clone());
+            self.many |= ended.many && !ended.ended;
+            return;
+        }
+        if other.ended && !self.ended {
+            return;
+        }
+        if self.handle != other.handle {
+            self.handle = None;
+        }
+        if self.argument != other.argument {
+            self.repeated = true;
+            self.argument = None;
+        }
+        if self.range != other.range {
+            self.range = None;
+        }
+        self.many |= other.many;
+        self.current |= other.current;
+        self.repeated |= other.repeated;
+    }
+}
+
+impl Released {
+    /// Whether this may be the release of `held`.
+    pub fn may_be(&self, held: &Held) -> bool {
+        if self.any {
+            return true;
+        }
+        if let Some(name) = &self.lock {
+            if *name == held.lock {
+                return true;
+            }
+            if name.distance(&held.lock).is_some()
+                || (name.is_constant_address() && held.lock.is_constant_address())
+            {
+                return false;
+            }
+        }
+        if self.points.is_empty() || held.points.is_empty() {
+            return true;
+        }
+        self.points
+            .iter()
+            .any(|a| held.points.iter().any(|b| may_overlap(*a, 1, *b, held.size.max(1) as u64)))
+    }
+}
+
+impl HandleRange {
+    fn covers(&self, made: &HandleRange) -> bool {
+        let start = match (self.start.as_constant(), made.start.as_constant()) {
+            (Some(own), Some(made)) => own <= made,
+            _ => self.start == made.start,
+        };
+        let bound = match (self.bound.as_constant(), made.bound.as_constant()) {
+            (Some(own), Some(made)) => own >= made,
+            _ => self.bound == made.bound,
+        };
+        self.base == made.base && self.scale == made.scale && start && bound
+    }
+}
+
+/// Whether two places that hold thread handles may be one.
+fn may_be_same(a: &Sym, b: &Sym) -> bool {
+    if let Some(distance) = a.distance(b) {
+        return distance.abs() < 8;
+    }
+    !(is_object(a) && is_object(b) && root(a) != root(b))
+}
+
+/// A place in a named object: a global, or a stack slot of this function.
+fn is_object(sym: &Sym) -> bool {
+    matches!(root(sym), Some(Atom::Global(_) | Atom::Stack(..)))
+}
+
+fn root(sym: &Sym) -> Option<&Atom> {
+    sym.terms.iter().find(|(_, scale)| *scale == 1).map(|(atom, _)| atom)
+}
+
+/// Joins paths of one shape, and all of them when there are too many.
+pub fn reduce(paths: &mut Vec<Path>, limit: usize) {
+    let mut result: Vec<Path> = Vec::with_capacity(paths.len().min(limit));
+    for path in paths.drain(..) {
+        match result.iter_mut().find(|known| known.same_shape(&path)) {
+            Some(known) => known.join(&path),
+            None => result.push(path),
+        }
+    }
+    if result.len() > limit {
+        let mut rest = result.into_iter();
+        let mut first = rest.next().expect("more than the limit");
+        for path in rest {
+            first.join(&path);
+        }
+        result = vec![first];
+    }
+    *paths = result;
+}
+
+/// All paths as one.
+pub fn joined(paths: &[Path]) -> Option<Path> {
+    let (first, rest) = paths.split_first()?;
+    let mut result = first.clone();
+    for path in rest {
+        result.join(path);
+    }
+    Some(result)
+}

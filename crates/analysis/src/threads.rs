@@ -1,0 +1,178 @@
+//! Threads: one root per create call and start function, with where it was created and what was
+//! alive then, and from that which roots may run beside which access.
+//!
+//! A root stands for one thread or for many. Liveness is relative to the creating thread: its
+//! state says which of its create calls have threads alive. Joining a thread leaves those that it
+//! created itself and did not join.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use racewarden_ir::FunctionId;
+use rustc_hash::FxHashSet;
+
+use crate::state::{CreateId, Live, Path};
+
+pub type RootId = u32;
+pub const MAIN: RootId = 0;
+
+#[derive(Debug)]
+pub struct Root {
+    /// `None` for the program's start.
+    pub create: Option<CreateId>,
+    pub function: FunctionId,
+    /// Several threads of this root may run at once.
+    pub many: bool,
+    /// Two of them may have got the same argument.
+    pub repeated: bool,
+    /// Arguments of two threads differ by at least this much, if they differ.
+    pub apart: Option<i64>,
+    /// Who created it, and what that root had alive just before.
+    pub births: Vec<(RootId, Arc<Path>)>,
+    /// States in which the root's own function returns.
+    pub ends: Vec<Arc<Path>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Threads {
+    pub roots: Vec<Root>,
+    by_create: BTreeMap<CreateId, Vec<RootId>>,
+    /// Everything a root may ever have created, itself included.
+    descendants: Vec<FxHashSet<RootId>>,
+    /// What may go on after the root has ended.
+    survivors: Vec<FxHashSet<RootId>>,
+    /// What may run beside the root because it was alive before the root was created.
+    inherited: Vec<FxHashSet<RootId>>,
+}
+
+impl Threads {
+    pub fn root(&mut self, create: Option<CreateId>, function: FunctionId) -> RootId {
+        let known =
+            self.roots.iter().position(|root| root.create == create && root.function == function);
+        if let Some(index) = known {
+            return index as RootId;
+        }
+        let id = self.roots.len() as RootId;
+        self.roots.push(Root {
+            create,
+            function,
+            many: false,
+            repeated: false,
+            apart: None,
+            births: Vec::new(),
+            ends: Vec::new(),
+        });
+        if let Some(create) = create {
+            self.by_create.entry(create).or_default().push(id);
+        }
+        id
+    }
+
+    /// Closes the relations once every root is known.
+    pub fn finish(&mut self) {
+        self.spread_many();
+        let count = self.roots.len();
+        self.descendants = (0..count as RootId).map(|id| FxHashSet::from_iter([id])).collect();
+        self.fixpoint(|threads, id| {
+            let mut own: FxHashSet<RootId> = threads.descendants[id].clone();
+            for (child, root) in threads.roots.iter().enumerate() {
+                if root.births.iter().any(|(parent, _)| *parent == id as RootId) {
+                    own.extend(&threads.descendants[child]);
+                }
+            }
+            replace_if_grown(&mut threads.descendants[id], own)
+        });
+        self.survivors = vec![FxHashSet::default(); count];
+        self.fixpoint(|threads, id| {
+            let mut own = threads.survivors[id].clone();
+            for end in threads.roots[id].ends.clone() {
+                own.extend(threads.alive(&end));
+            }
+            replace_if_grown(&mut threads.survivors[id], own)
+        });
+        self.inherited = vec![FxHashSet::default(); count];
+        self.fixpoint(|threads, id| {
+            let mut own = threads.inherited[id].clone();
+            for (parent, state) in threads.roots[id].births.clone() {
+                own.extend(threads.alive(&state));
+                own.extend(threads.inherited[parent as usize].clone());
+            }
+            replace_if_grown(&mut threads.inherited[id], own)
+        });
+    }
+
+    fn fixpoint(&mut self, step: impl Fn(&mut Self, usize) -> bool) {
+        loop {
+            let mut changed = false;
+            for id in 0..self.roots.len() {
+                changed |= step(self, id);
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// A thread created by one of many, or by several others, is many itself.
+    fn spread_many(&mut self) {
+        loop {
+            let mut changed = false;
+            for id in 0..self.roots.len() {
+                if self.roots[id].many {
+                    continue;
+                }
+                let births = &self.roots[id].births;
+                let mut parents: Vec<RootId> = births.iter().map(|(parent, _)| *parent).collect();
+                parents.sort_unstable();
+                parents.dedup();
+                let many = parents.len() > 1
+                    || parents.iter().any(|&parent| self.roots[parent as usize].many);
+                if many {
+                    self.roots[id].many = true;
+                    self.roots[id].repeated = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    pub fn of_create(&self, create: CreateId) -> &[RootId] {
+        self.by_create.get(&create).map_or(&[], Vec::as_slice)
+    }
+
+    /// The roots that may be alive in this state because of what its thread created.
+    pub fn alive(&self, state: &Path) -> FxHashSet<RootId> {
+        let mut result = FxHashSet::default();
+        for (create, live) in &state.threads {
+            for &root in self.of_create(*create) {
+                if live.ended {
+                    result.extend(&self.survivors[root as usize]);
+                } else {
+                    result.extend(&self.descendants[root as usize]);
+                }
+            }
+        }
+        result
+    }
+
+    /// Whether `other` may run beside a point of `own` in this state.
+    pub fn beside(&self, own: RootId, state: &Path, other: RootId) -> bool {
+        if own == other {
+            return self.roots[own as usize].many;
+        }
+        self.alive(state).contains(&other) || self.inherited[own as usize].contains(&other)
+    }
+
+    pub fn live_entry<'a>(&self, state: &'a Path, other: RootId) -> Option<&'a Live> {
+        state.threads.get(&self.roots[other as usize].create?)
+    }
+}
+
+fn replace_if_grown(old: &mut FxHashSet<RootId>, new: FxHashSet<RootId>) -> bool {
+    let grown = new.len() > old.len();
+    *old = new;
+    grown
+}

@@ -1,0 +1,111 @@
+//! `racewarden check`: the static engine.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use racewarden_analysis::Options;
+use racewarden_finding::{Engine, Note, conclude};
+use racewarden_models::Models;
+
+use crate::inputs::InputArgs;
+use crate::output::{OutputArgs, write_to_stdout};
+
+mod filters;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    /// Check a library: its exported functions may be called from any thread
+    #[arg(long)]
+    api: bool,
+
+    /// Show every candidate, those in system headers and of low rank too
+    #[arg(long)]
+    all: bool,
+
+    /// Say which analysis excluded the accesses at two places, or that none did
+    #[arg(long, num_args = 2, value_names = ["FILE:LINE", "FILE:LINE"])]
+    why: Option<Vec<String>>,
+
+    /// Set aside the races that are in this earlier JSON report
+    #[arg(long, value_name = "REPORT")]
+    baseline: Option<PathBuf>,
+
+    /// Set aside the races that this file names, by fingerprint, place or object
+    #[arg(long, value_name = "FILE")]
+    suppress: Option<PathBuf>,
+
+    /// Show only races with an access in a file below this path
+    #[arg(long, value_name = "PATH")]
+    only: Vec<String>,
+
+    /// Leave out races with an access in a file below this path
+    #[arg(long, value_name = "PATH")]
+    skip: Vec<String>,
+
+    /// More models of functions, in a racewarden.toml
+    #[arg(long, value_name = "FILE")]
+    models: Option<PathBuf>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let capture = args.inputs.resolve()?;
+    let paths: Vec<_> = capture.units.iter().map(|unit| &unit.bitcode).collect();
+    let modules = racewarden_bitcode::lower_units(&paths, true)?;
+    let program = racewarden_ir::link(modules);
+    let user_models;
+    let models = match user_model_file(&args) {
+        Some(path) => {
+            user_models = Models::with_user_file(&path)?;
+            &user_models
+        }
+        None => Models::builtin(),
+    };
+    let options = Options { api: args.api };
+    if let Some([first, second]) = args.why.as_deref() {
+        let lines = racewarden_analysis::why(&program, models, &options, first, second);
+        write_to_stdout(&(lines.join("\n") + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+
+    let mut report = racewarden_analysis::check(&program, models, &options);
+    for note in &capture.notes {
+        report.notes.push(if note.incomplete {
+            Note::weakens(Engine::Capture, note.text.clone())
+        } else {
+            Note::info(Engine::Capture, note.text.clone())
+        });
+    }
+    // What is set aside still exists: the conclusion is about all of it.
+    report.conclusion = conclude(&report.races, &report.notes, true);
+    let filters = filters::Filters {
+        all: args.all,
+        only: &args.only,
+        skip: &args.skip,
+        baseline: args.baseline.as_deref(),
+        suppress: args.suppress.as_deref(),
+    };
+    filters.apply(&mut report)?;
+    report.finish();
+    args.output.emit(&report)
+}
+
+/// The file named on the command line, else the project's own.
+fn user_model_file(args: &Args) -> Option<PathBuf> {
+    if args.models.is_some() {
+        return args.models.clone();
+    }
+    let own = PathBuf::from("racewarden.toml");
+    own.is_file().then_some(own)
+}
+
+/// Reads a file that the user named.
+fn read(path: &std::path::Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))
+}
