@@ -11,9 +11,10 @@
 //! a note of the module, never a panic.
 //!
 //! What it may miss: LLVM's reader is trusted with files that carry a valid bitcode structure
-//! (`guard.rs` says how far damaged files are caught before LLVM sees them).
+//! (`guard.rs` says what becomes of a crash of LLVM on damaged ones).
 
 mod error;
+mod guard;
 mod lower;
 mod open;
 mod prepare;

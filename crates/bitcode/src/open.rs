@@ -8,26 +8,49 @@ use inkwell::module::Module;
 use racewarden_ir as ir;
 use rayon::prelude::*;
 
-use crate::{Error, lower, prepare};
+use crate::raw::Unit;
+use crate::{Error, guard, lower, prepare};
 
-/// Opens a `.bc` or `.ll` file, told apart by content.
+/// Opens a `.bc` or `.ll` file, told apart by content, and checks that it is well formed.
 pub fn open<'ctx>(context: &'ctx Context, path: &Path) -> Result<Module<'ctx>, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
-    let not_bitcode = |message: String| Error::NotBitcode { path: path.into(), message };
-    let name = path.to_string_lossy().replace('\0', "?");
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
-    context.create_module_from_ir(buffer).map_err(|message| {
-        let message = message.to_string_lossy();
-        not_bitcode(message.trim().to_owned())
+    let not_bitcode =
+        |message: &str| Error::NotBitcode { path: path.into(), message: first_line(message, path) };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(not_bitcode("the file is empty"));
+    }
+    guard::reading(path, || {
+        let name = path.to_string_lossy().replace('\0', "?");
+        let buffer = MemoryBuffer::create_from_memory_range_copy(&bytes, &name);
+        let module = context
+            .create_module_from_ir(buffer)
+            .map_err(|message| not_bitcode(&message.to_string_lossy()))?;
+        // With debug information LLVM has verified the module while reading it.
+        if Unit::new(module.as_mut_ptr()).named_metadata(c"llvm.dbg.cu").is_empty() {
+            module.verify().map_err(|message| not_bitcode(&message.to_string_lossy()))?;
+        }
+        Ok(module)
     })
+}
+
+/// LLVM's message without the file's name, which the error has already, and without the lines of
+/// source and carets that follow.
+fn first_line(message: &str, path: &Path) -> String {
+    let line = message.trim().lines().next().unwrap_or_default();
+    let line = line.strip_prefix(&*path.to_string_lossy()).unwrap_or(line);
+    let line = line.trim_start_matches([':', ' ']);
+    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Opens, prepares and lowers one file.
 pub fn lower_file(path: impl AsRef<Path>) -> Result<ir::Module, Error> {
+    let path = path.as_ref();
     let context = Context::create();
-    let module = open(&context, path.as_ref())?;
-    prepare(&module)?;
-    Ok(lower(&module))
+    let module = open(&context, path)?;
+    guard::reading(path, || {
+        prepare(&module)?;
+        Ok(lower(&module))
+    })
 }
 
 /// Lowers many files, in their order; with `parallel`, on all cores, each file in an LLVM context

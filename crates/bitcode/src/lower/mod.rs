@@ -5,13 +5,14 @@ use inkwell::module::Module;
 use racewarden_ir as ir;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::raw::{LLVMLinkage, LLVMValueKind, Ty, Unit, Val};
+use crate::raw::{LLVMLinkage, Ty, Unit, Val};
 
 mod address;
 mod call;
 mod constant;
 mod debug;
 mod function;
+mod ifunc;
 mod instruction;
 mod paths;
 mod types;
@@ -100,12 +101,15 @@ impl ModuleLowering {
             let global = self.declare_global(self.globals[index]);
             self.module.globals.push(global);
         }
+        for ifunc in self.unit.ifuncs() {
+            self.declare_ifunc(ifunc);
+        }
         self.declare_aliases();
     }
 
     /// An alias may point at another alias that comes later, hence the rounds.
     fn declare_aliases(&mut self) {
-        let mut pending: Vec<Val> = self.unit.aliases().chain(self.unit.ifuncs()).collect();
+        let mut pending: Vec<Val> = self.unit.aliases().collect();
         while !pending.is_empty() {
             let before = pending.len();
             pending.retain(|&alias| !self.declare_alias(alias));
@@ -120,40 +124,13 @@ impl ModuleLowering {
     }
 
     fn declare_alias(&mut self, alias: Val) -> bool {
-        let is_alias = alias.kind() == LLVMValueKind::LLVMGlobalAliasValueKind;
-        let target = if is_alias { alias.aliasee() } else { self.ifunc_target(alias) };
-        let Some(target) = target else { return false };
+        let Some(target) = alias.aliasee() else { return false };
         let Some(value) = self.address_constant(target) else { return false };
         let name = self.module.intern(&alias.name());
         let linkage = linkage(alias.linkage());
         self.symbols.insert(alias, value.clone());
         self.module.aliases.push(ir::Alias { name, linkage, target: value });
         true
-    }
-
-    /// The implementation that an ifunc's resolver returns. All of a resolver's answers do the
-    /// same for the caller; the first is taken.
-    fn ifunc_target(&mut self, ifunc: Val) -> Option<Val> {
-        let resolver = ifunc.resolver()?;
-        let mut work: Vec<Val> = Vec::new();
-        for block in resolver.blocks() {
-            work.extend(block.instructions().last().into_iter().flat_map(|ret| ret.operand(0)));
-        }
-        let mut seen = FxHashSet::default();
-        while let Some(value) = work.pop() {
-            match value.kind() {
-                LLVMValueKind::LLVMFunctionValueKind => {
-                    let text = format!("ifunc {} is taken to be {}", ifunc.name(), value.name());
-                    self.note(ir::NoteKind::Other, text);
-                    return Some(value);
-                }
-                LLVMValueKind::LLVMInstructionValueKind if seen.insert(value) => {
-                    work.extend(value.operands());
-                }
-                _ => {}
-            }
-        }
-        None
     }
 
     fn declare_function(&mut self, value: Val) -> ir::Function {
