@@ -82,9 +82,18 @@ pub fn capture_build(
     let status =
         worker.during(|| command.status().map_err(CaptureError::io(Path::new(program))))?;
     let made = worker.made.into_inner().unwrap_or_default();
-    let mut result = settle(store, session, &toolchain, made, progress)?;
+    let mut result = settle(store, session, &toolchain, made, Scope::Standing, progress)?;
     result.status = Some(status);
     Ok(result)
+}
+
+/// Which of the recorded units count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Those whose outputs still stand when the build is over.
+    Standing,
+    /// All of them: nothing was built.
+    All,
 }
 
 /// Takes the records of `session` and of any that died into the store, and makes what bitcode is
@@ -94,6 +103,7 @@ pub(crate) fn settle(
     session: Session,
     toolchain: &Toolchain,
     mut made: HashSet<String>,
+    scope: Scope,
     progress: &dyn Progress,
 ) -> Result<BuildOutcome, CaptureError> {
     let mut sessions = Session::abandoned(store)?;
@@ -107,7 +117,9 @@ pub(crate) fn settle(
         }
         complaints.extend(session.complaints());
     }
-    prune(&mut seen);
+    if scope == Scope::Standing {
+        prune(&mut seen);
+    }
 
     let wanted: HashSet<&str> =
         seen.units.values().filter_map(|unit| unit.hash.as_deref()).collect();

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 pub enum CaptureError {
     #[error("{tool} is not installed; install it with `apt-get install {package}`")]
     MissingTool { tool: String, package: &'static str },
+    #[error("{0}: an archive or a collection of units, which nothing links into a program")]
+    NotLinked(String),
+    #[error("{target}: no object given for unit {unit}")]
+    NoObject { target: String, unit: usize },
     #[error("no build command given")]
     NoCommand,
     #[error("{path}: no such file", path = .0.display())]

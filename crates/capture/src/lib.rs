@@ -8,6 +8,7 @@
 
 mod archive;
 mod build;
+mod database;
 mod direct;
 mod error;
 mod flags;
@@ -17,6 +18,7 @@ mod invocation;
 mod linker;
 mod model;
 mod record;
+mod relink;
 mod repeat;
 mod resolve;
 mod response;
@@ -27,10 +29,12 @@ mod toolchain;
 mod tools;
 
 pub use build::{BuildOutcome, BuildRequest, Progress, capture_build};
+pub use database::capture_database;
 pub use direct::{DirectRequest, capture_inputs, is_capturable};
 pub use error::CaptureError;
 pub use intercept::Interception;
 pub use model::{Capture, CaptureNote, Language, LinkItem, Target, TargetKind, Unit};
+pub use relink::link_command;
 pub use shim::Shim;
 pub use store::Store;
 pub use toolchain::Toolchain;

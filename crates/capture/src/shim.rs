@@ -201,9 +201,9 @@ fn is_probe(invocation: &Invocation, directory: &Path) -> bool {
 }
 
 /// A unit and, when its bitcode is still to be made, the text to make it from.
-type Prepared = (UnitRecord, Option<tempfile::TempPath>);
+pub(crate) type Prepared = (UnitRecord, Option<tempfile::TempPath>);
 
-fn prepare(
+pub(crate) fn prepare(
     session: &Session,
     invocation: &Invocation,
     directory: &Path,
@@ -288,8 +288,9 @@ fn record(
     write_record(session, &record)
 }
 
-fn write_record(session: &Session, record: &Record) -> Result<(), CaptureError> {
+pub(crate) fn write_record(session: &Session, record: &Record) -> Result<(), CaptureError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let name = format!("{now:024}-{}.json", std::process::id());
+    let thread = rayon::current_thread_index().unwrap_or_default();
+    let name = format!("{now:024}-{}-{thread}.json", std::process::id());
     write_json(&session.records().join(name), record)
 }

@@ -25,6 +25,14 @@ impl Toolchain {
         };
         Ok(Toolchain { clang, clangxx })
     }
+
+    /// Another program of the same LLVM: `llvm-ar`, `opt`.
+    pub fn companion(&self, name: &str) -> PathBuf {
+        let versioned = format!("{name}-22");
+        on_path(&versioned)
+            .or_else(|| existing(&format!("/usr/lib/llvm-22/bin/{name}")))
+            .unwrap_or_else(|| PathBuf::from(versioned))
+    }
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

@@ -1,7 +1,7 @@
 //! `racewarden capture`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::{
     BuildOutcome, BuildRequest, Capture, Interception, Progress, Store, TargetKind, capture_build,
+    capture_database,
 };
 
 use crate::inputs::{InputArgs, cache_directory};
@@ -35,6 +36,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.build.is_empty() {
         return run_build(&args);
+    }
+    if let Some(database) = &args.compile_commands {
+        return run_database(database);
     }
     if args.inputs.inputs.is_empty() {
         bail!("nothing to capture: give sources, or a build command after `--`");
@@ -64,6 +68,18 @@ fn run_build(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn run_database(database: &Path) -> anyhow::Result<ExitCode> {
+    let directory = std::env::current_dir().context("the current directory is gone")?;
+    if !database.is_file() {
+        bail!("{}: no such file", database.display());
+    }
+    let store = Store::find_or_create(&directory)?;
+    let outcome = capture_database(&store, database, &Bar::new())?;
+    tell_notes(&outcome.capture);
+    tell_outcome(&outcome);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn tell_notes(capture: &Capture) {
