@@ -1,12 +1,14 @@
 //! Benchmarks: one per subcommand, never part of the tests.
 
+mod capture;
 mod hive;
 mod predict;
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
+        Some("capture") => capture::run(),
         Some("hive") => hive::run(),
         Some("predict") => predict::run(),
-        _ => anyhow::bail!("usage: racewarden-bench hive|predict"),
+        _ => anyhow::bail!("usage: racewarden-bench capture|hive|predict"),
     }
 }
