@@ -44,8 +44,29 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// The units of an archive member: one, or those of a partial link when all are known.
+    fn find_member(
+        &self,
+        name: &str,
+        hash: &str,
+        partial: &HashMap<&str, &'a Product>,
+    ) -> Option<Vec<&'a str>> {
+        let Some(product) = partial.get(hash) else {
+            return self.find_object_member(name, hash).map(|key| vec![key]);
+        };
+        let pieces = flatten(product, partial, DEPTH);
+        let files = pieces.into_iter().filter(|piece| !matches!(piece, Piece::Flag(_)));
+        files
+            .map(|piece| match piece {
+                Piece::Object { path, hash } => self.find(path, hash),
+                Piece::Unit(key) => Some(key.as_str()),
+                Piece::Archive { .. } | Piece::File(_) | Piece::Flag(_) => None,
+            })
+            .collect()
+    }
+
     /// An archive member; stripped ones are told by their name when it is the only one.
-    fn find_member(&self, name: &str, hash: &str) -> Option<&'a str> {
+    fn find_object_member(&self, name: &str, hash: &str) -> Option<&'a str> {
         if let Some(same) = self.by_hash.get(hash) {
             let named =
                 same.iter().find(|key| Path::new(key).file_name().is_some_and(|file| file == name));
@@ -106,9 +127,10 @@ pub(crate) fn referenced(records: &Records) -> HashSet<String> {
                     keys.extend(objects.find(path, hash).map(str::to_owned))
                 }
                 Piece::Archive { members, .. } => {
-                    let found =
-                        members.iter().filter_map(|(name, hash)| objects.find_member(name, hash));
-                    keys.extend(found.map(str::to_owned));
+                    let found = members
+                        .iter()
+                        .filter_map(|(name, hash)| objects.find_member(name, hash, &partial));
+                    keys.extend(found.flatten().map(str::to_owned));
                 }
                 Piece::File(_) | Piece::Flag(_) => {}
             }
@@ -121,6 +143,7 @@ struct Resolver<'a> {
     records: &'a Records,
     store: &'a Store,
     objects: Objects<'a>,
+    partial: HashMap<&'a str, &'a Product>,
     /// Key to index into the capture's units; rejected units are absent.
     units: BTreeMap<&'a str, usize>,
     notes: Vec<CaptureNote>,
@@ -159,7 +182,8 @@ pub(crate) fn resolve(records: &Records, store: &Store) -> Result<Capture, Captu
             .map(|remark| CaptureNote { incomplete: remark.incomplete, text: remark.text.clone() }),
     );
     let objects = Objects::new(records);
-    let mut resolver = Resolver { records, store, objects, units, notes };
+    let partial = partial_links(records);
+    let mut resolver = Resolver { records, store, objects, partial, units, notes };
     capture.targets = resolver.targets()?;
     capture.notes = resolver.notes;
     if capture.targets.is_empty() && !capture.units.is_empty() {
@@ -207,7 +231,7 @@ pub(crate) fn whole_project(units: &[Unit], store: &Store) -> Target {
 
 impl Resolver<'_> {
     fn targets(&mut self) -> Result<Vec<Target>, CaptureError> {
-        let partial = partial_links(self.records);
+        let partial = self.partial.clone();
         let mut targets = Vec::new();
         for product in self.records.products.values() {
             let ProductKind::Target(kind) = product.kind else { continue };
@@ -277,9 +301,12 @@ impl Resolver<'_> {
         word: &str,
         link: &mut Vec<LinkItem>,
     ) -> Result<(), CaptureError> {
-        let found: Vec<Option<usize>> = members
+        let found: Vec<Option<Vec<usize>>> = members
             .iter()
-            .map(|(name, hash)| self.units.get(self.objects.find_member(name, hash)?).copied())
+            .map(|(name, hash)| {
+                let keys = self.objects.find_member(name, hash, &self.partial)?;
+                keys.into_iter().map(|key| self.units.get(key).copied()).collect()
+            })
             .collect();
         if found.iter().all(Option::is_none) {
             link.push(if word.starts_with("-l") {
@@ -300,7 +327,7 @@ impl Resolver<'_> {
                 objects.push(self.keep(Path::new(name), hash, content)?);
             }
         }
-        let members = found.into_iter().flatten().collect();
+        let members = found.into_iter().flatten().flatten().collect();
         link.push(LinkItem::Archive { path: path.to_owned(), members, objects });
         Ok(())
     }

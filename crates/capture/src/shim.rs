@@ -48,7 +48,10 @@ impl Shim {
             return None;
         }
         let shims = std::env::var_os(SHIMS).map(PathBuf::from);
+        // gcc looks for its parts from its own name; a shim found on PATH would lead it astray.
+        let astray = named.is_none();
         let real = find_real(named, &own_name, shims.as_deref());
+        let argv0 = if astray { real.clone().into_os_string() } else { argv0 };
         Some(Shim { argv0, words: words.collect(), real })
     }
 
@@ -193,10 +196,10 @@ fn is_probe(invocation: &Invocation, directory: &Path) -> bool {
         || invocation.output.as_deref().is_some_and(inside)
         || invocation.sources.iter().any(|source| {
             inside(&source.path)
-                || source
-                    .path
-                    .file_stem()
-                    .is_some_and(|stem| stem.to_string_lossy().starts_with("conftest"))
+                || source.path.file_stem().is_some_and(|stem| {
+                    let stem = stem.to_string_lossy();
+                    stem.starts_with("conftest") || stem == "autotest"
+                })
         })
 }
 
