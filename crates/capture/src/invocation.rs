@@ -227,8 +227,10 @@ impl Parser {
 /// `-Wl,a,b`: kept whole, unless it names objects or archives, which the recipe must know.
 fn wl_words(options: &str, link: &mut Vec<LinkWord>) {
     let parts: Vec<&str> = options.split(',').collect();
-    let names_input =
-        |part: &str| !part.starts_with('-') && (part.ends_with(".a") || part.ends_with(".o"));
+    let names_input = |part: &str| {
+        part.starts_with("-l")
+            || (!part.starts_with('-') && (part.ends_with(".a") || part.ends_with(".o")))
+    };
     if !parts.iter().any(|part| names_input(part) || is_linker_side_output(part)) {
         link.push(LinkWord::Flag(format!("-Wl,{options}")));
         return;
@@ -239,6 +241,8 @@ fn wl_words(options: &str, link: &mut Vec<LinkWord>) {
             if !part.contains('=') && matches!(part.trim_start_matches('-'), "Map" | "plugin") {
                 parts.next();
             }
+        } else if part.starts_with("-l") {
+            link.push(LinkWord::Flag(part.to_owned()));
         } else if names_input(part) {
             link.push(LinkWord::File(part.into()));
         } else {

@@ -127,16 +127,28 @@ fn arguments(request: &BuildRequest, target: &Target, objects: &[(usize, PathBuf
     if !executable {
         arguments.push("-shared".to_owned());
     }
+    // `--start-lib` makes objects behave as an archive's members; `--whole-archive` takes them all.
+    let mut whole = false;
     for item in &target.link {
         match item {
             LinkItem::Unit(index) => arguments.extend(object(index)),
-            LinkItem::Archive { members, .. } => {
-                arguments.push("-Wl,--start-lib".to_owned());
-                arguments.extend(members.iter().filter_map(object));
-                arguments.push("-Wl,--end-lib".to_owned());
+            LinkItem::Archive { members, objects: uncaptured, .. } => {
+                let files = members.iter().filter_map(object);
+                let files = files.chain(uncaptured.iter().map(|path| path.display().to_string()));
+                if whole {
+                    arguments.extend(files);
+                } else {
+                    arguments.push("-Wl,--start-lib".to_owned());
+                    arguments.extend(files);
+                    arguments.push("-Wl,--end-lib".to_owned());
+                }
             }
             LinkItem::File(path) => arguments.push(path.to_string_lossy().into_owned()),
             LinkItem::Flag(flag) if is_dropped(flag) => {}
+            LinkItem::Flag(flag) if flag.ends_with("whole-archive") => {
+                whole = !flag.ends_with("no-whole-archive");
+                arguments.push(flag.clone());
+            }
             LinkItem::Flag(flag) => arguments.push(flag.clone()),
         }
     }

@@ -43,7 +43,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.inputs.inputs.is_empty() {
         bail!("nothing to capture: give sources, or a build command after `--`");
     }
-    let capture = args.inputs.resolve()?;
+    let (capture, target) = args.inputs.target()?;
+    eprintln!("capture: {} units; target: {}", capture.units.len(), target.name);
     for unit in &capture.units {
         println!("{} {}", unit.source.display(), unit.bitcode.display());
     }
