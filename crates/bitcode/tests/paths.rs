@@ -10,6 +10,8 @@ struct conn { int fd; struct inner peer; struct conn *next; int grid[3][4]; };
 union value { int i; char bytes[8]; double d; };
 extern struct conn *head;
 static int table[10];
+extern struct conn first;
+void keep(struct conn *c) { (void)c; }
 struct conn *find(void);
 void use(void *);
 ";
@@ -24,6 +26,9 @@ fn of(params: &str, body: &str) -> Vec<String> {
 fn members_through_pointers() {
     assert_eq!(of("struct conn *c", "c->peer.x = 1;"), ["c->peer.x"]);
     assert_eq!(of("struct conn *c", "c->next->fd = 1;"), ["c->next", "c->next->fd"]);
+    assert_eq!(of("", "head->fd = 1;"), ["head", "head->fd"]);
+    assert_eq!(of("", "first.peer.arr[1] = 1;"), ["first.peer.arr[1]"]);
+    assert_eq!(of("int i", "first.peer.arr[i] = 1;"), ["first.peer.arr[i]"]);
     assert_eq!(of("", "find()->fd = 1;"), ["find()->fd"]);
 }
 
@@ -87,4 +92,21 @@ void f(app::Counter &counter, int &plain) { counter.hits = 1; counter.total = 2;
         ["this->hits", "this->hits", "this->total", "app::Counter::live"]
     );
     assert_eq!(paths(&module, "_Z1fRN3app7CounterERi"), ["counter.hits", "counter.total", "plain"]);
+}
+
+#[test]
+fn arguments_of_outside_functions_and_sources_of_copies() {
+    let text = format!(
+        "{TYPES}\nint lock(void *); void f(struct conn *c, int i) {{
+            lock(&c->peer); lock(&table[i]); lock(head); *c = *head; }}\n"
+    );
+    let module = Source::new("a.c", &text).lower(&["-w"]);
+    let function = module.function(module.function_by_symbol("f").expect("f is there"));
+    let operands: Vec<&str> = function
+        .operand_paths
+        .iter()
+        .filter_map(|operand| function.operand_path(operand.inst, operand.operand))
+        .map(|path| module.name_text(path.text))
+        .collect();
+    assert_eq!(operands, ["c->peer", "table[i]", "*head", "*head"]);
 }

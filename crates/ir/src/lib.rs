@@ -25,7 +25,8 @@ pub use instruction::{
 };
 pub use link::link;
 pub use module::{
-    Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, Param, Program,
+    Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, OperandPath,
+    Param, Program,
 };
 pub use source::{FieldPath, SourceLoc};
 pub use text::{ParseError, parse, print};

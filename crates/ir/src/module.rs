@@ -74,6 +74,18 @@ pub struct Function {
     pub instructions: Vec<Instruction>,
     pub sources: Vec<SourceLoc>,
     pub paths: Vec<FieldPath>,
+    /// What pointer operands point at, in source terms, in order of instructions: for a copy its
+    /// source (operand 1), for a call of a function without a body each pointer argument.
+    pub operand_paths: Vec<OperandPath>,
+}
+
+/// The object that an operand points at: `conn->lock` in `pthread_mutex_lock(&conn->lock)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperandPath {
+    pub inst: InstId,
+    /// The argument's number; for a copy 1, its source.
+    pub operand: u32,
+    pub path: FieldPathId,
 }
 
 impl Function {
@@ -111,6 +123,13 @@ impl Function {
 
     pub fn path_of(&self, id: InstId) -> Option<&FieldPath> {
         self.inst(id).path.map(|FieldPathId(index)| &self.paths[index as usize])
+    }
+
+    /// What a pointer operand points at, where it is known (see [`Function::operand_paths`]).
+    pub fn operand_path(&self, inst: InstId, operand: u32) -> Option<&FieldPath> {
+        let key = (inst, operand);
+        let found = self.operand_paths.binary_search_by_key(&key, |p| (p.inst, p.operand)).ok()?;
+        self.paths.get(self.operand_paths[found].path.index())
     }
 }
 

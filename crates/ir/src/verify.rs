@@ -10,7 +10,7 @@
 //! 7. Phis stand at the start of their block and name exactly the block's predecessors.
 //! 8. An operand that is an instruction has a result; in one block it stands before its use,
 //!    unless the use is a phi.
-//! 9. Only operations that touch memory have a path.
+//! 9. Only operations that touch memory have a path; operand paths are sorted.
 //! 10. A load does not release, a store does not acquire, a failed compare-exchange does not
 //!     release.
 //! 11. A program knows the unit of each of its functions.
@@ -141,6 +141,12 @@ impl Verifier<'_> {
             .iter()
             .all(|path| path.text.index() < names && path.field.index() < names);
         self.check(has_paths, place, "has a path without a name");
+        let operands = &function.operand_paths;
+        let has_operand_paths = operands.iter().all(|o| {
+            o.inst.index() < function.instructions.len() && o.path.index() < function.paths.len()
+        });
+        let is_sorted = operands.is_sorted_by_key(|o| (o.inst, o.operand));
+        self.check(has_operand_paths && is_sorted, place, "has operand paths of nothing");
         if !self.layout(id, function) {
             return;
         }

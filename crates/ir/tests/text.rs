@@ -51,7 +51,7 @@ bb0:
   %22: ty1 = va_arg %0
   %23: ty0 = nop
   %24: ty1 = unknown "catchpad" (%1, wide(1, 18446744073709551615):ty10)
-  %25: ty1 = call fn1 (%0, 7:ty1) ; callee
+  %25: ty1 = call fn1 (%0, 7:ty1) operand 0 "local" "" operand 1 "p->lock" "struct s.lock" ; callee
   %26: ty1 = call indirect %9 () no_return
   %27: ty1 = call virtual %9, %0, 16 (%0)
   %28: ty0 = call asm "lock; \"xadd\" \u{1}\n" memory ()
@@ -184,6 +184,7 @@ fn module() -> impl Strategy<Value = Module> {
                 instructions: Vec::new(),
                 sources: Vec::new(),
                 paths: Vec::new(),
+                operand_paths: Vec::new(),
             };
             for (op, ty, source) in instructions {
                 let source = source.map(|(file, line, column)| {

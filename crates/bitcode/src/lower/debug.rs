@@ -80,7 +80,7 @@ pub(super) struct Variable {
 }
 
 pub(super) struct DebugInfo {
-    unit: Unit,
+    pub(super) unit: Unit,
     pub present: bool,
     pub dbg_kind: u32,
     pub tbaa_kind: u32,
@@ -96,6 +96,8 @@ pub(super) struct DebugInfo {
     variables: FxHashMap<Md, Variable>,
     globals: FxHashMap<Val, Option<Variable>>,
     vtable_tags: FxHashMap<Md, bool>,
+    /// Records by name, read when first asked for (`records.rs`).
+    pub(super) records: Option<FxHashMap<String, Md>>,
 }
 
 impl DebugInfo {
@@ -117,6 +119,7 @@ impl DebugInfo {
             variables: FxHashMap::default(),
             globals: FxHashMap::default(),
             vtable_tags: FxHashMap::default(),
+            records: None,
         }
     }
 
@@ -167,7 +170,7 @@ impl DebugInfo {
         Some(ir::SourceLoc { file, line: var.variable_line(), column: 0 })
     }
 
-    fn operand(&self, node: Md, index: usize) -> Option<Val> {
+    pub(super) fn operand(&self, node: Md, index: usize) -> Option<Val> {
         self.unit.operands(node).into_iter().nth(index).flatten()
     }
 

@@ -20,6 +20,7 @@ pub(super) struct Body {
     pub paths: PathCache,
     sources: Vec<ir::SourceLoc>,
     source_ids: FxHashMap<Md, Option<ir::SourceId>>,
+    pub operand_paths: Vec<ir::OperandPath>,
     field_paths: Vec<ir::FieldPath>,
     field_path_ids: FxHashMap<ir::FieldPath, ir::FieldPathId>,
 }
@@ -54,7 +55,8 @@ impl ModuleLowering {
         let mut instructions = Vec::with_capacity(count);
         for block in function.blocks() {
             for value in block.instructions() {
-                let instruction = self.instruction(value, &mut body);
+                let id = ir::InstId::new(instructions.len());
+                let instruction = self.instruction(value, id, &mut body);
                 instructions.push(instruction);
             }
         }
@@ -63,6 +65,7 @@ impl ModuleLowering {
         lowered.instructions = instructions;
         lowered.sources = body.sources;
         lowered.paths = body.field_paths;
+        lowered.operand_paths = body.operand_paths;
     }
 
     /// Numbers blocks and instructions, and reads which values hold which source variable.

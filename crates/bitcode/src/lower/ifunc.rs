@@ -35,6 +35,7 @@ impl ModuleLowering {
             instructions: Vec::new(),
             sources: Vec::new(),
             paths: Vec::new(),
+            operand_paths: Vec::new(),
         };
         if targets.is_empty() {
             let text = format!("ifunc {}: its resolver is not understood", ifunc.name());

@@ -8,11 +8,17 @@ use super::address::Step;
 use super::function::Body;
 use super::paths::Access;
 use crate::raw::{
-    Bb, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMValueKind, Val,
+    Bb, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind,
+    LLVMValueKind, Val,
 };
 
 impl ModuleLowering {
-    pub(super) fn instruction(&mut self, value: Val, body: &mut Body) -> ir::Instruction {
+    pub(super) fn instruction(
+        &mut self,
+        value: Val,
+        id: ir::InstId,
+        body: &mut Body,
+    ) -> ir::Instruction {
         let op = match self.op(value, body) {
             Some(op) => op,
             None => self.unknown(value, body),
@@ -20,6 +26,7 @@ impl ModuleLowering {
         let ty = value.ty().map_or(self.void, |ty| self.type_id(ty));
         let source = self.source(value, body);
         let path = self.access_path(value, &op, body);
+        self.operand_paths(value, id, &op, body);
         ir::Instruction { op, ty, source, path }
     }
 
@@ -253,6 +260,44 @@ impl ModuleLowering {
         };
         let path = self.field_path(address, access, body)?;
         Some(body.path_id(path))
+    }
+}
+
+impl ModuleLowering {
+    /// Names what the other pointers of an operation point at: a copy's source, and the arguments
+    /// of functions whose bodies are elsewhere, which the models speak of.
+    fn operand_paths(&mut self, value: Val, inst: ir::InstId, op: &Op, body: &mut Body) {
+        let mut add = |lowering: &mut Self, operand: u32, access: Access| {
+            let address = value.operand(operand)?;
+            let path = lowering.field_path(address, access, body)?;
+            let path = body.path_id(path);
+            body.operand_paths.push(ir::OperandPath { inst, operand, path });
+            Some(())
+        };
+        match op {
+            Op::MemCopy { length, .. } => {
+                add(self, 1, Access::range(length));
+            }
+            Op::Call { callee: ir::Callee::Direct(id), arguments, .. } if self.is_outside(*id) => {
+                for index in 0..arguments.len() as u32 {
+                    let is_pointer = value
+                        .operand(index)
+                        .and_then(Val::ty)
+                        .is_some_and(|ty| ty.kind() == LLVMTypeKind::LLVMPointerTypeKind);
+                    if is_pointer {
+                        add(self, index, Access::whole_object());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A function without a body, intrinsics aside.
+    fn is_outside(&self, id: ir::FunctionId) -> bool {
+        let declared = self.functions.get(id.index()).is_some_and(|value| value.is_declaration());
+        let name = self.module.function(id).name;
+        declared && !self.module.name_text(name).starts_with("llvm.")
     }
 }
 

@@ -15,6 +15,7 @@ mod function;
 mod ifunc;
 mod instruction;
 mod paths;
+mod records;
 mod types;
 
 use debug::DebugInfo;
@@ -166,6 +167,7 @@ impl ModuleLowering {
             instructions: Vec::new(),
             sources: Vec::new(),
             paths: Vec::new(),
+            operand_paths: Vec::new(),
         }
     }
 

@@ -42,6 +42,11 @@ impl Access {
         Self { size: Some(size), scalar: Some(instruction) }
     }
 
+    /// The object pointed at, as the type of the pointer has it.
+    pub fn whole_object() -> Self {
+        Self { size: None, scalar: None }
+    }
+
     pub fn range(length: &ir::Value) -> Self {
         let size = match length {
             ir::Value::Int { bits, .. } => Some(*bits),
@@ -159,7 +164,10 @@ impl ModuleLowering {
         match address.kind() {
             LLVMValueKind::LLVMGlobalVariableValueKind => Some(match self.debug.global(address) {
                 Some(variable) => Place::object(&variable.name, variable.ty),
-                None => Place::object(&address.name(), None),
+                None => {
+                    let ty = address.value_type().and_then(|ty| self.record_of(ty));
+                    Place::object(&address.name(), ty)
+                }
             }),
             LLVMValueKind::LLVMGlobalAliasValueKind => Some(Place::object(&address.name(), None)),
             LLVMValueKind::LLVMConstantExprValueKind => match address.const_opcode() {
@@ -213,6 +221,10 @@ impl ModuleLowering {
     fn step_place(&mut self, address: Val, body: &mut Body, depth: u32) -> Option<Place> {
         let gep = self.gep(address)?;
         let mut place = (*self.place(gep.base, body, depth + 1)?).clone();
+        if matches!(place.ty, PlaceType::Unknown) && place.pending == 0 {
+            let record = address.source_element_type().and_then(|ty| self.record_of(ty));
+            place.ty = record.into();
+        }
         for step in &gep.steps {
             match step {
                 Step::Bytes(bytes) => place.pending = place.pending.wrapping_add(*bytes),

@@ -226,6 +226,19 @@ impl Ty {
         llvm!(LLVMIsOpaqueStruct(self.0)) != 0
     }
 
+    /// The name of a named struct (`struct.conn`).
+    pub fn struct_name(self) -> Option<String> {
+        if self.kind() != LLVMTypeKind::LLVMStructTypeKind {
+            return None;
+        }
+        let name = llvm!(LLVMGetStructName(self.0));
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: LLVM returned a NUL-terminated name that lives as long as the type.
+        Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    }
+
     pub fn field_count(self) -> u32 {
         llvm!(LLVMCountStructElementTypes(self.0))
     }

@@ -182,7 +182,8 @@ impl Operations<'_, '_> {
     fn terminator(&mut self, word: &str) -> Result<Option<Op>> {
         Ok(Some(match word {
             "return" => {
-                let ends = matches!(self.line.peek(), None | Some(Token::Word("at" | "path")));
+                let ends =
+                    matches!(self.line.peek(), None | Some(Token::Word("at" | "path" | "operand")));
                 Op::Return { value: if ends { None } else { Some(self.first()?) } }
             }
             "jump" => Op::Jump { to: self.block()? },

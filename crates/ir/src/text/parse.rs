@@ -8,7 +8,8 @@ use super::words::{LINKAGES, NOTES};
 use super::{ParseError, operation};
 use crate::{
     Alias, Block, FieldPath, FieldPathId, Function, FunctionId, Global, Initializer, InstId,
-    Instruction, Linkage, Module, Note, Param, SourceId, SourceLoc, Type, TypeId, Value,
+    Instruction, Linkage, Module, Note, OperandPath, Param, SourceId, SourceLoc, Type, TypeId,
+    Value,
 };
 
 /// Reads the text form. Ids must count up from 0 in each table, as the printer writes them.
@@ -169,6 +170,7 @@ impl Parser {
             instructions: Vec::new(),
             sources: Vec::new(),
             paths: Vec::new(),
+            operand_paths: Vec::new(),
         };
         if line.take_mark('{') {
             self.open = Some(function);
@@ -229,18 +231,23 @@ impl Parser {
                 SourceId::new(function.sources.len() - 1)
             })
         });
-        let path = if line.take_word("path") {
-            let (text, field) = (line.text()?, line.text()?);
-            let text = self.module.intern(&text);
-            let path = FieldPath { text, field: self.module.intern(&field) };
-            Some(*self.paths.entry(path.clone()).or_insert_with(|| {
-                function.paths.push(path);
-                FieldPathId::new(function.paths.len() - 1)
-            }))
-        } else {
-            None
-        };
+        let path = if line.take_word("path") { Some(self.path(line, function)?) } else { None };
+        while line.take_word("operand") {
+            let operand = line.number()?;
+            let path = self.path(line, function)?;
+            function.operand_paths.push(OperandPath { inst: next, operand, path });
+        }
         Ok(Instruction { op, ty, source, path })
+    }
+
+    fn path(&mut self, line: &mut Line<'_>, function: &mut Function) -> Result<FieldPathId> {
+        let (text, field) = (line.text()?, line.text()?);
+        let text = self.module.intern(&text);
+        let path = FieldPath { text, field: self.module.intern(&field) };
+        Ok(*self.paths.entry(path.clone()).or_insert_with(|| {
+            function.paths.push(path);
+            FieldPathId::new(function.paths.len() - 1)
+        }))
     }
 }
 

@@ -123,12 +123,18 @@ impl ModuleText<'_> {
             return writeln!(f);
         }
         writeln!(f, " {{")?;
+        let mut operand_paths = function.operand_paths.iter().peekable();
         for block in function.block_ids() {
             writeln!(f, "{block}:")?;
             for (id, instruction) in function.block_instructions(block) {
                 write!(f, "  {id}: {} = ", instruction.ty)?;
                 self.op(f, &instruction.op)?;
                 self.position(f, function, instruction)?;
+                while let Some(operand) = operand_paths.next_if(|next| next.inst == id) {
+                    let path = &function.paths[operand.path.index()];
+                    let (text, field) = (self.name(path.text), self.name(path.field));
+                    write!(f, " operand {} {text} {field}", operand.operand)?;
+                }
                 self.remark(f, &instruction.op)?;
                 writeln!(f)?;
             }
