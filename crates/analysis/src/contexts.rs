@@ -357,7 +357,8 @@ impl<'a> Instantiation<'a> {
             if self.effects.of(target).is_some() {
                 continue;
             }
-            let exact = argument.clone().filter(|sym| self.is_fixed(sym));
+            let exact =
+                argument.clone().filter(|sym| self.is_fixed(sym) && !self.mentions_root(sym, root));
             let points = if exact.is_some() { None } else { self.argument_points(id, create) };
             self.enter(
                 root,
@@ -374,7 +375,8 @@ impl<'a> Instantiation<'a> {
     /// Whether the value is the same each time its instructions run once.
     fn is_fixed(&self, sym: &Sym) -> bool {
         !sym.mentions(&|atom| match atom {
-            Atom::Global(_) | Atom::Function(_) => false,
+            Atom::Global(global) => self.program.module.global(*global).thread_local,
+            Atom::Function(_) => false,
             Atom::Stack(frame, inst) => {
                 *frame == LOCAL || self.is_repeated(self.function_of(*frame), *inst)
             }
@@ -385,6 +387,15 @@ impl<'a> Instantiation<'a> {
             }
             Atom::Load(_) => false,
             _ => true,
+        })
+    }
+
+    /// Whether the value names memory of a thread of this root: a thread that creates one of its
+    /// own kind must not pass its memory off as the new thread's.
+    fn mentions_root(&self, sym: &Sym, root: RootId) -> bool {
+        sym.mentions(&|atom| match atom {
+            Atom::Stack(frame, _) | Atom::Inst(frame, _) => self.root_of(*frame) == root,
+            _ => false,
         })
     }
 
@@ -436,11 +447,8 @@ impl<'a> Instantiation<'a> {
                 let end = Arc::new(self.absolute(id, &exit.path));
                 self.threads.roots[root as usize].ends.push(end);
             }
-            // A thread may also end by `pthread_exit`, whatever it has created by then.
-            for call in &summary.creates {
-                let end = Arc::new(self.absolute(id, &call.state));
-                self.threads.roots[root as usize].ends.push(end);
-            }
+            self.threads.roots[root as usize].ends_anywhere |=
+                summary.ends_thread || self.effects.cancels;
         }
         self.threads.finish();
     }

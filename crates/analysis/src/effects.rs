@@ -193,6 +193,8 @@ pub enum Length {
 pub struct Effects {
     table: Vec<Option<Vec<Effect>>>,
     atomic_bodies: Vec<bool>,
+    /// Threads may be cancelled.
+    pub cancels: bool,
     /// Functions that nothing is known about and that get or return pointers.
     pub unknown: Vec<FunctionId>,
 }
@@ -208,6 +210,9 @@ impl Effects {
             let atomic =
                 model.is_some_and(|model| model.effects.contains(&models::Effect::AtomicBody));
             effects.atomic_bodies.push(atomic);
+            effects.cancels |= model.is_some_and(|model| {
+                model.effects.iter().any(|e| matches!(e, models::Effect::Cancel { .. }))
+            });
             let has_body = !function.is_declaration();
             let own = match model {
                 Some(model) if !(has_body && atomic) => Some(convert(program, model)),

@@ -822,6 +822,7 @@ impl<'a> Flow<'a> {
             paths.clear();
             return;
         };
+        self.summary.ends_thread |= summary.ends_thread;
         let result = self.syms.inst(inst);
         let bind = |atom: &Atom| match atom {
             Atom::Argument(LOCAL, index) => arguments.get(*index as usize)?.clone(),

@@ -31,6 +31,8 @@ pub struct Root {
     pub births: Vec<(RootId, Arc<Path>)>,
     /// States in which the root's own function returns.
     pub ends: Vec<Arc<Path>>,
+    /// It may also end elsewhere (`pthread_exit`, cancellation).
+    pub ends_anywhere: bool,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +63,7 @@ impl Threads {
             apart: None,
             births: Vec::new(),
             ends: Vec::new(),
+            ends_anywhere: false,
         });
         if let Some(create) = create {
             self.by_create.entry(create).or_default().push(id);
@@ -87,6 +90,10 @@ impl Threads {
             let mut own = threads.survivors[id].clone();
             for end in threads.roots[id].ends.clone() {
                 own.extend(threads.alive(&end));
+            }
+            if threads.roots[id].ends_anywhere {
+                let itself = id as RootId;
+                own.extend(threads.descendants[id].iter().filter(|&&child| child != itself));
             }
             replace_if_grown(&mut threads.survivors[id], own)
         });

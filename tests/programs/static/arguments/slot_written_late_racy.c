@@ -1,0 +1,18 @@
+// The slot is filled in after its thread has started.
+#include <pthread.h>
+#define N 4
+struct job { int id; int result; };
+struct job jobs[N];
+void *worker(void *p) {
+  struct job *j = p;
+  j->result = j->id * 2; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t[N];
+  for (int i = 0; i < N; i++) {
+    pthread_create(&t[i], 0, worker, &jobs[i]);
+    jobs[i].id = i; // RACE!
+  }
+  return 0;
+}

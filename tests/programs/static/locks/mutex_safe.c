@@ -1,0 +1,19 @@
+// One mutex guards every access.
+#include <pthread.h>
+int x;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void *worker(void *unused) {
+  pthread_mutex_lock(&m);
+  x++; // NORACE
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, worker, 0);
+  pthread_mutex_lock(&m);
+  x++; // NORACE
+  pthread_mutex_unlock(&m);
+  pthread_join(t, 0);
+  return x; // NORACE
+}

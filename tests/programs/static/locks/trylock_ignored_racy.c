@@ -1,0 +1,18 @@
+// Whoever does not look at the result may not have the lock.
+#include <pthread.h>
+int x;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void *worker(void *unused) {
+  pthread_mutex_trylock(&m);
+  x++; // RACE!
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, worker, 0);
+  pthread_mutex_lock(&m);
+  x++; // RACE!
+  pthread_mutex_unlock(&m);
+  return 0;
+}

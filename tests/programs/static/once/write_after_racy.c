@@ -1,0 +1,15 @@
+#include <pthread.h>
+int config;
+pthread_once_t once = PTHREAD_ONCE_INIT;
+static void init(void) { config = 42; }
+void *worker(void *unused) {
+  pthread_once(&once, init);
+  config++; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, worker, 0);
+  pthread_create(&u, 0, worker, 0);
+  return 0;
+}

@@ -1,0 +1,15 @@
+#include <pthread.h>
+#include <stdlib.h>
+int *p;
+void *worker(void *unused) {
+  *p = 1; // NORACE
+  return 0;
+}
+int main(void) {
+  pthread_t t;
+  p = malloc(sizeof *p);
+  pthread_create(&t, 0, worker, 0);
+  pthread_join(t, 0);
+  free(p); // NORACE
+  return 0;
+}
