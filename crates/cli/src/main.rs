@@ -10,6 +10,7 @@ use clap::Parser;
 mod commands;
 mod gate;
 mod inputs;
+mod ledger_sink;
 mod output;
 mod runtime;
 

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use racewarden_capture::Store;
 use racewarden_finding::Report;
 use racewarden_report::{Sources, TextOptions};
+
+use crate::ledger_sink::{FoundBy, LedgerArgs};
 
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -25,9 +28,22 @@ pub struct OutputArgs {
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
 }
 
 impl OutputArgs {
+    /// Records the report in the ledger, then writes it with the names it got there.
+    pub fn emit_recorded(
+        &self,
+        report: &mut Report,
+        found_by: &FoundBy,
+    ) -> anyhow::Result<ExitCode> {
+        self.ledger.record(report, found_by);
+        self.emit(report)
+    }
+
     /// Writes the report and gives the exit status it calls for.
     pub fn emit(&self, report: &Report) -> anyhow::Result<ExitCode> {
         let text = match self.format {
@@ -51,10 +67,20 @@ impl OutputArgs {
     }
 }
 
-/// Source lines come from below the folder the command runs in, as paths in a finding are what
-/// the compiler was given.
+/// Paths in a finding are what the compiler was given, so they are looked up below the folder the
+/// command runs in, the project, and the folders that its units were compiled in.
 pub fn sources() -> Sources {
-    Sources::below(std::env::current_dir())
+    let mut roots: Vec<PathBuf> = std::env::current_dir().into_iter().collect();
+    if let Some(store) = roots.first().and_then(|here| Store::find(here)) {
+        roots.push(store.project().to_owned());
+        let units = store.load().map(|capture| capture.units).unwrap_or_default();
+        for unit in units {
+            if !roots.contains(&unit.directory) {
+                roots.push(unit.directory);
+            }
+        }
+    }
+    Sources::below(roots)
 }
 
 /// Width and colour of the terminal, if standard output is one; `NO_COLOR` and `TERM=dumb` are

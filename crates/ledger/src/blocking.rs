@@ -6,7 +6,7 @@ use racewarden_finding::Report;
 
 use crate::{
     CaptureDiff, CaptureItem, Entry, EvidenceItem, Filter, HistoryItem, Ledger, Mark, Page,
-    Recorded, Result, RunInfo, ScheduleItem, State,
+    Program, Recorded, Result, RunInfo, ScheduleItem, State,
 };
 
 /// A [`Ledger`] with its own runtime; every call waits for its result.
@@ -52,6 +52,10 @@ impl BlockingLedger {
 
     pub fn schedules(&self, id: &str) -> Result<Vec<ScheduleItem>> {
         self.wait(self.ledger.schedules(id))
+    }
+
+    pub fn program(&self, id: &str) -> Result<Option<Program>> {
+        self.wait(self.ledger.program(id))
     }
 
     pub fn captures(&self) -> Result<Vec<CaptureItem>> {

@@ -29,6 +29,7 @@ pub use error::{Error, Result};
 pub use lifecycle::{Assessment, Mark, Refusal, State, Status};
 pub use model::{
     AuditItem, CaptureDiff, CaptureInfo, CaptureItem, Counts, Entry, EvidenceItem, Filter,
-    HistoryItem, Page, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort, UnitInfo, now,
+    HistoryItem, Page, Program, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort, UnitInfo,
+    now,
 };
 pub use store::{Backend, Ledger};

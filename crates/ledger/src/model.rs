@@ -24,13 +24,27 @@ pub struct CaptureInfo {
     pub units: Vec<UnitInfo>,
 }
 
+/// What it takes to run the program again as it was run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Program {
+    /// Where the command ran.
+    pub directory: String,
+    /// The command's inputs: sources, or the name of a captured target.
+    pub inputs: Vec<String>,
+    pub cflags: String,
+    pub arguments: Vec<String>,
+    pub stdin: Option<String>,
+}
+
 /// The command that a report comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInfo {
     pub engine: Engine,
     /// The command line, for the reader.
     pub command: String,
-    /// The program; races are gone or missed only with respect to their own target.
+    pub program: Option<Program>,
+    /// The program's name; races are gone or missed only with respect to their own target.
     pub target: String,
     pub capture: Option<CaptureInfo>,
     /// Whether the run would have found every race that the engine can find: a check of the whole
@@ -45,6 +59,7 @@ impl RunInfo {
         RunInfo {
             engine,
             command: String::new(),
+            program: None,
             target: target.into(),
             capture: None,
             complete: false,

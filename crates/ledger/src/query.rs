@@ -9,8 +9,8 @@ use sqlx::{Any, AssertSqlSafe, Executor, Row};
 use crate::rows::{RACE_COLUMNS, entry, evidence, from_json, race_number};
 use crate::store::placeholders;
 use crate::{
-    AuditItem, Counts, Entry, Error, EvidenceItem, Filter, HistoryItem, Ledger, Page, Result,
-    RunItem, ScheduleItem, Snapshot, Sort,
+    AuditItem, Counts, Entry, Error, EvidenceItem, Filter, HistoryItem, Ledger, Page, Program,
+    Result, RunItem, ScheduleItem, Snapshot, Sort,
 };
 
 /// A race's timeline shows the latest of these.
@@ -219,6 +219,20 @@ impl Ledger {
                 })
             })
             .collect()
+    }
+
+    /// How the program ran when a race was seen last, by an engine that runs it if there is one.
+    pub async fn program(&self, id: &str) -> Result<Option<Program>> {
+        let key: i64 = self.race_row(id).await?.try_get("id")?;
+        let row = sqlx::query(
+            "SELECT u.program FROM sightings s JOIN runs u ON u.id = s.run_id \
+             WHERE s.race_id = $1 AND u.program <> '' \
+             ORDER BY CASE WHEN u.engine = 'check' THEN 1 ELSE 0 END, u.id DESC LIMIT 1",
+        )
+        .bind(key)
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(|row| from_json("a program", &row.try_get::<String, _>("program")?)).transpose()
     }
 
     /// The latest `limit` commands, the newest first.

@@ -178,7 +178,8 @@ impl Merge<'_> {
         let Some(stored) = &known.stored else { return Ok(race.clone()) };
         let sites = stored_sites(writer, known.row).await?;
         let before = Race { sites, object: stored.object.clone(), ..race.clone() };
-        if PairIndex::new(std::slice::from_ref(&before)).find(&[before.clone()], race).is_none() {
+        let alone = std::slice::from_ref(&before);
+        if PairIndex::new(alone).find(alone, race).is_none() {
             return Ok(race.clone());
         }
         // The static engine names objects best; what it found is told first.
@@ -434,7 +435,8 @@ async fn insert_run(
 ) -> Result<i64> {
     let row = sqlx::query(
         "INSERT INTO runs (at, engine, command, target, capture_id, conclusion, complete, found, \
-         excluded, notes, stats) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         excluded, notes, stats, program) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          RETURNING id",
     )
     .bind(run.at)
@@ -448,6 +450,7 @@ async fn insert_run(
     .bind(to_json(&report.excluded))
     .bind(to_json(&report.notes))
     .bind(to_json(&report.stats))
+    .bind(run.program.as_ref().map_or(String::new(), to_json))
     .fetch_one(&mut **writer)
     .await?;
     Ok(row.try_get("id")?)

@@ -4,8 +4,8 @@ mod support;
 
 use racewarden_finding::{AccessKind, Conclusion, Engine, Evidence, Race, Report, Site, Verdict};
 use racewarden_ledger::{
-    Assessment, CaptureInfo, Error, Filter, Ledger, Mark, Recorded, Refusal, RunInfo, Sort, Status,
-    UnitInfo,
+    Assessment, CaptureInfo, Error, Filter, Ledger, Mark, Program, Recorded, Refusal, RunInfo,
+    Sort, Status, UnitInfo,
 };
 use support::on_both;
 
@@ -167,6 +167,11 @@ fn repeated_evidence_is_stored_once_and_schedules_are_kept() {
         assert_eq!(schedules.len(), 1);
         assert_eq!(schedules[0].schedule, "rw1:main@f+1#1");
         assert_eq!(ledger.runs(10).await.unwrap().len(), 3);
+        assert_eq!(ledger.program("R1").await.unwrap(), None);
+        let program = Program { inputs: vec!["a.c".into()], ..Program::default() };
+        let last = RunInfo { program: Some(program.clone()), ..run(Engine::Run, "c1") };
+        ledger.record_report(&report(vec![seen]), &last).await.unwrap();
+        assert_eq!(ledger.program("R1").await.unwrap(), Some(program));
     });
 }
 

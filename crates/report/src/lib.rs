@@ -14,7 +14,7 @@ pub mod words;
 
 pub use html::render as html;
 pub use json::render as json;
-pub use sarif::render as sarif;
+pub use sarif::{Baseline, render as sarif, render_with_baseline as sarif_with_baseline};
 pub use source::{Sources, printable, underline};
 pub use text::{
     TextOptions, render as text, render_race as text_of_race, render_with as text_with,

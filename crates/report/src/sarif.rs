@@ -14,8 +14,38 @@ const FINGERPRINT: &str = "racewardenRace/v1";
 /// What relative paths are relative to.
 const ROOT: &str = "SRCROOT";
 
+/// How a result relates to an earlier report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Baseline {
+    New,
+    /// There before, with a weaker verdict.
+    Updated,
+    Unchanged,
+    Absent,
+}
+
+impl Baseline {
+    fn as_str(self) -> &'static str {
+        match self {
+            Baseline::New => "new",
+            Baseline::Updated => "updated",
+            Baseline::Unchanged => "unchanged",
+            Baseline::Absent => "absent",
+        }
+    }
+}
+
 pub fn render(report: &Report) -> String {
-    let results: Vec<Value> = report.races.iter().map(result).collect();
+    render_with_baseline(report, &[])
+}
+
+/// As [`render`], with the state of each race in the report's order; races past the end of the
+/// list have none.
+pub fn render_with_baseline(report: &Report, states: &[Baseline]) -> String {
+    let mut results: Vec<Value> = report.races.iter().map(result).collect();
+    for (result, state) in results.iter_mut().zip(states) {
+        result["baselineState"] = json!(state.as_str());
+    }
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

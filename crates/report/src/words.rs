@@ -181,6 +181,24 @@ pub fn replay_command(race: &Race) -> Option<String> {
     race.schedule().map(|_| format!("racewarden replay {}", race.id))
 }
 
+/// Milliseconds since 1970 as `2026-01-31 12:00 UTC`.
+pub fn utc(at: i64) -> String {
+    let minutes = at.div_euclid(60_000);
+    let (days, minute) = (minutes.div_euclid(1440), minutes.rem_euclid(1440));
+    // The civil calendar from a day count: years are counted from March, so that the leap day is
+    // the last day of a year, and in eras of 400 years, which all have the same length.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minute / 60, minute % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +220,15 @@ mod tests {
         assert!(hint.starts_with("hold `l` at src/bank.c:41 and src/bank.c:58 too (7 of 9"));
         race.evidence.push(Evidence::new(Engine::Run).with("hint", "do that"));
         assert_eq!(fix_hint(&race).unwrap(), "do that");
+    }
+
+    #[test]
+    fn times_follow_the_calendar() {
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(utc(951_782_399_999), "2000-02-28 23:59 UTC");
+        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00 UTC");
+        assert_eq!(utc(1_798_761_599_000), "2026-12-31 23:59 UTC");
+        assert_eq!(utc(-60_000), "1969-12-31 23:59 UTC");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use racewarden_schedule::gate::{Judgement, judge};
 
 use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
 use crate::inputs::InputArgs;
+use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 
 #[derive(clap::Args)]
@@ -81,7 +82,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     confirm(&capture, &mut report, &request)?;
     report.finish();
-    args.output.emit(&report)
+    let found_by = FoundBy::new(Engine::Confirm, &capture).program(
+        &args.inputs,
+        &args.arguments,
+        args.stdin.as_deref(),
+    );
+    args.output.emit_recorded(&mut report, &found_by)
 }
 
 /// Everything about confirming but the program and its candidates.

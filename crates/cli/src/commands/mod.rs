@@ -7,13 +7,18 @@ use clap::Subcommand;
 mod capture;
 mod check;
 mod confirm;
+mod diff;
 mod hive;
+mod mark;
 mod model;
 mod pod;
 mod predict;
+mod races;
 mod record;
 mod replay;
+mod report;
 mod run;
+mod show;
 mod trace;
 
 #[derive(Subcommand)]
@@ -40,6 +45,16 @@ pub enum Command {
     Pod(pod::Args),
     /// Print the program model that the engines work on
     Model(model::Args),
+    /// List the races in the ledger
+    Races(races::Args),
+    /// Show all that the ledger knows about a race
+    Show(show::Args),
+    /// Set a race aside, reopen it, give it to someone, or take the last change back
+    Mark(mark::Args),
+    /// Compare two reports or captures, for continuous integration
+    Diff(diff::Args),
+    /// Write a report of what the ledger holds
+    Report(report::Args),
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -55,5 +70,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Hive(args) => hive::run(args),
         Command::Pod(args) => pod::run(args),
         Command::Model(args) => model::run(args),
+        Command::Races(args) => races::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Mark(args) => mark::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Report(args) => report::run(args),
     }
 }

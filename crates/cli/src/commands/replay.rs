@@ -1,7 +1,7 @@
 //! `racewarden replay`: brings a confirmed race about again, under a debugger if wanted.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::gate::{
     replay,
 };
 use crate::inputs::InputArgs;
+use crate::ledger_sink::LedgerArgs;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,6 +34,9 @@ pub struct Args {
     /// The report that has the race
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
 
     /// Which thread stays behind, and for how many microseconds (`follower 100000`)
     #[arg(long, value_name = "WHO US")]
@@ -59,7 +63,12 @@ pub struct Args {
     arguments: Vec<String>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if let [name] = args.inputs.inputs.as_slice()
+        && let Some(name) = race_id(name)
+    {
+        recall(&mut args, &name)?;
+    }
     let (schedule, linger) = wanted(&args)?;
     if schedule.steps.len() < 2 {
         bail!("a schedule needs at least the two steps of the racing pair");
@@ -89,6 +98,50 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(outcome.reached)))
 }
 
+/// `R3`, unless there is a file of that name.
+fn race_id(input: &Path) -> Option<String> {
+    let name = input.to_str()?;
+    let number = name.strip_prefix(['R', 'r'])?;
+    let is_id = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_id && !input.exists()).then(|| name.to_uppercase())
+}
+
+/// Takes the schedule of a race, and how its program ran, from the ledger.
+fn recall(args: &mut Args, name: &str) -> anyhow::Result<()> {
+    let ledger = args.ledger.open()?;
+    let race = ledger.race(name)?.race;
+    let program = ledger.program(name)?.with_context(|| {
+        format!("the ledger does not say how {name}'s program ran; name its sources instead")
+    })?;
+    if args.schedule.is_none() {
+        let (schedule, linger) = schedule_of(&race).with_context(|| {
+            format!("{name} has no schedule yet; `racewarden confirm` finds one")
+        })?;
+        args.schedule = Some(schedule.to_string());
+        args.linger = args.linger.take().or_else(|| linger_text(linger));
+    }
+    let directory = PathBuf::from(program.directory);
+    std::env::set_current_dir(&directory).with_context(|| directory.display().to_string())?;
+    args.inputs.inputs = program.inputs.into_iter().map(PathBuf::from).collect();
+    args.inputs.cflags = program.cflags;
+    if args.arguments.is_empty() {
+        args.arguments = program.arguments;
+    }
+    if args.stdin.is_none() {
+        args.stdin = program.stdin.map(PathBuf::from);
+    }
+    Ok(())
+}
+
+/// What `--linger` takes.
+fn linger_text(linger: Linger) -> Option<String> {
+    match linger {
+        Linger::Nobody => None,
+        Linger::Leader { us } => Some(format!("leader {us}")),
+        Linger::Follower { us } => Some(format!("follower {us}")),
+    }
+}
+
 fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
     let given = match &args.linger {
         Some(text) => Some(parse_linger(text).with_context(|| {
@@ -101,7 +154,9 @@ fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
         return Ok((schedule, given.unwrap_or_default()));
     }
     let (Some(name), Some(file)) = (&args.race, &args.report) else {
-        bail!("say what to replay: --schedule SCHEDULE, or --race RACE with --report FILE.json");
+        bail!(
+            "say what to replay: R1 of the ledger, --schedule SCHEDULE, or --race RACE with --report FILE.json"
+        );
     };
     let report = read_report(file)?;
     let race = report

@@ -3,10 +3,11 @@
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
-use racewarden_finding::Report;
+use racewarden_finding::{Engine, Report};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
 use crate::inputs::InputArgs;
+use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 use crate::runtime::{RuntimeMode, build_cache};
 
@@ -37,5 +38,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         report.stats.insert("exit_code".to_owned(), code.into());
     }
     report.finish();
-    args.output.emit(&report)
+    let found_by = FoundBy::new(Engine::Run, &capture).program(&args.inputs, &args.arguments, None);
+    args.output.emit_recorded(&mut report, &found_by)
 }

@@ -15,6 +15,7 @@ CREATE TABLE runs (
     at BIGINT NOT NULL,
     engine TEXT NOT NULL,
     command TEXT NOT NULL,
+    program TEXT NOT NULL,
     target TEXT NOT NULL,
     capture_id BIGINT REFERENCES captures (id),
     conclusion TEXT NOT NULL,
