@@ -9,6 +9,7 @@ use racewarden_finding::{Engine, Note, Report};
 use racewarden_predict::order;
 use racewarden_trace::text;
 
+use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 
 #[derive(clap::Args)]
@@ -30,9 +31,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let report =
+    let mut report =
         predict_text(&args.input, &args).with_context(|| format!("{}", args.input.display()))?;
-    args.output.emit(&report)
+    let target = args.input.display().to_string();
+    args.output.emit_recorded(&mut report, &FoundBy::without_capture(Engine::Predict, target))
 }
 
 fn predict_text(path: &Path, args: &Args) -> anyhow::Result<Report> {
