@@ -64,21 +64,32 @@ fn block_size(address: *mut u8) -> u64 {
     unsafe { libc::malloc_usable_size(address.cast()) as u64 }
 }
 
-/// Runs before every constructor, so that the flags never change under running code.
+/// Runs before every constructor, so that the flags never change under running code. The C library
+/// itself is not set up yet: nothing here may load a library or look at `environ`.
 #[used]
 #[unsafe(link_section = ".preinit_array")]
-static START: extern "C" fn(i32, *const *const u8, *const *const u8) = start;
+static BEFORE_ALL: extern "C" fn(i32, *const *const u8, *const *const u8) = take_orders;
 
-extern "C" fn start(_argc: i32, _argv: *const *const u8, environment: *const *const u8) {
+/// Runs as the first constructor, with the C library ready.
+#[used]
+#[unsafe(link_section = ".init_array.00001")]
+static FIRST: extern "C" fn() = watch;
+
+extern "C" fn take_orders(_argc: i32, _argv: *const *const u8, environment: *const *const u8) {
     threads::start();
     let Some((orders, report)) = files::load(environment) else { return };
     let gates = orders.gates();
     state::install(orders, report);
-    threads::activate();
-    signals::install();
     for gate in gates {
         if let Some(flag) = __racewarden_gate_flags.get(gate as usize) {
             flag.store(1, Ordering::Relaxed);
         }
+    }
+}
+
+extern "C" fn watch() {
+    if state::is_active() {
+        threads::activate();
+        signals::install();
     }
 }

@@ -143,7 +143,7 @@ pub fn judge(tally: &Tally) -> Assessment {
     let tried = match reason {
         NotEnforced::NeverMet | NotEnforced::OneSideOnly => 0,
         // Nobody came: the wait may just have been too short, so it counts for little.
-        NotEnforced::TimedOut => tally.timed_out[0].min(tally.timed_out[1]) / 4,
+        NotEnforced::TimedOut => tally.timed_out[0].min(tally.timed_out[1]) / 8,
         NotEnforced::DifferentAddresses => tally.different_addresses,
         NotEnforced::OrderedBySynchronisation => tally.ordered_both_ways(),
     };
