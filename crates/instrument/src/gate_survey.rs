@@ -79,10 +79,15 @@ pub fn survey(
     for unit in target.units() {
         collect(capture, unit, request, &mut found)?;
     }
+    let mut by_line: BTreeMap<u32, Vec<&Found>> = BTreeMap::new();
+    for one in &found {
+        by_line.entry(one.line).or_default().push(one);
+    }
     let mut map = GateMap::default();
     let mut numbers = BTreeMap::new();
     for site in &request.sites {
-        let gates = match_site(&found, site);
+        let on_line = by_line.get(&site.line).map(Vec::as_slice).unwrap_or_default();
+        let gates = match_site(on_line, site);
         if gates.is_empty() {
             map.missing.push(format!(
                 "no {} found at {}:{}:{}",
@@ -130,9 +135,9 @@ fn number_of(map: &mut GateMap, numbers: &mut Numbers, one: &Found) -> Option<u3
     Some(number)
 }
 
-fn match_site<'f>(found: &'f [Found], site: &Site) -> Vec<&'f Found> {
+fn match_site<'f>(found: &[&'f Found], site: &Site) -> Vec<&'f Found> {
     let on_line: Vec<&Found> =
-        found.iter().filter(|one| one.line == site.line && same_file(one, &site.file)).collect();
+        found.iter().copied().filter(|one| same_file(one, &site.file)).collect();
     let same_kind: Vec<&Found> =
         on_line.iter().copied().filter(|one| one.access == site.access).collect();
     let exact: Vec<&Found> =

@@ -130,9 +130,7 @@ pub fn confirm(
         return Ok(());
     }
     let gated = build_gated(capture, &report.races, &[])?;
-    for missing in &gated.map.missing {
-        report.notes.push(Note::info(Engine::Confirm, format!("not gated: {missing}")));
-    }
+    note_missing(&gated, report);
     let program = Program {
         path: gated.path.clone(),
         arguments: request.arguments.to_vec(),
@@ -161,6 +159,18 @@ fn targets(report: &Report, gated: &GatedProgram) -> Vec<Target> {
         })
         .map(|(index, _)| Target::new(index, gated.sides(index)))
         .collect()
+}
+
+fn note_missing(gated: &GatedProgram, report: &mut Report) {
+    const SHOWN: usize = 10;
+    let missing = &gated.map.missing;
+    for one in missing.iter().take(SHOWN) {
+        report.notes.push(Note::info(Engine::Confirm, format!("not gated: {one}")));
+    }
+    if missing.len() > SHOWN {
+        let text = format!("not gated: {} more places", missing.len() - SHOWN);
+        report.notes.push(Note::info(Engine::Confirm, text));
+    }
 }
 
 fn note_natural_failure(campaign: &Campaign, report: &mut Report) {
