@@ -245,7 +245,10 @@ pub struct CreateThread {
     /// Passed to the start function.
     #[serde(default)]
     pub data: Option<Operand>,
-    /// Where the thread's name is put, for joining.
+    /// The start function's parameter that gets the data (the first of several for `"3.."`).
+    #[serde(default)]
+    pub data_param: u32,
+    /// Where the thread's name is put, for joining; `"return"` when the result is the name.
     #[serde(default)]
     pub handle: Option<Operand>,
     /// How many threads the call may start.

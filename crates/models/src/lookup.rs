@@ -62,6 +62,9 @@ pub(crate) const FAMILIES: &[(&str, &str)] = families![
     "math",
     "llvm",
     "verifier",
+    "openmp",
+    "glib",
+    "linux",
 ];
 
 impl Models {
