@@ -25,6 +25,11 @@ fn strip(demangled: &str) -> String {
             rest = &rest[kept..];
             continue;
         }
+        // libc++ tags its inline functions: `acquire[abi:ne220108]`.
+        if rest.starts_with("[abi:") {
+            rest = rest.find(']').map_or("", |end| &rest[end + 1..]);
+            continue;
+        }
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
@@ -50,6 +55,10 @@ mod tests {
         assert_eq!(
             plain_name("_ZNSt11unique_lockISt5mutexE4lockEv").as_deref(),
             Some("std::unique_lock::lock")
+        );
+        assert_eq!(
+            plain_name("_ZNSt3__118counting_semaphoreILl4EE7acquireB8ne220108Ev").as_deref(),
+            Some("std::counting_semaphore::acquire")
         );
         assert_eq!(plain_name("main"), None);
         assert_eq!(plain_name("_Znot really mangled"), None);
