@@ -5,6 +5,10 @@
 //! never calls the program's, the real C library functions behind the interceptors, futexes, and
 //! thread names that stay the same from run to run.
 //!
+//! Cancellation, `pthread_exit` and C++ exceptions unwind through the interceptors. Their frames are
+//! plain `extern "C"` functions built with panic=abort: they have unwind tables but no landing
+//! pads, so the unwinder passes them by; `C-unwind` would put an abort there.
+//!
 //! Invariants: no allocation by the program's `malloc`; no lock held while the program's code or
 //! a blocking C library function runs; every interceptor works before the runtime has started.
 

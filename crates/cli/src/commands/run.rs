@@ -1,15 +1,34 @@
 //! `racewarden run`: builds the target with the detect runtime, runs it, and reports.
+//!
+//! The program's own output goes to standard error when the report goes to standard output, so
+//! that the report stays readable by machines. Whatever ends the program (its own exit, a crash, a
+//! signal, the time-out), everything found until then is reported.
 
-use std::process::{Command, ExitCode};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use racewarden_finding::{Engine, Report};
+use anyhow::Context as _;
+use racewarden_capture::Capture;
+use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
+use crate::dynamic::{Context, RunFile, parse, races_of};
 use crate::inputs::InputArgs;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 use crate::runtime::{RuntimeMode, build_cache};
+
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DetectorEngine {
+    /// Report suspicions at once: for short runs
+    Short,
+    /// Wait for a suspicion to repeat: for long runs
+    Long,
+    /// Only what happens-before proves
+    Hb,
+}
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -19,25 +38,324 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 
+    #[command(flatten)]
+    run: RunArgs,
+
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
 
+#[derive(clap::Args, Debug, Clone)]
+pub struct RunArgs {
+    /// How suspicions are judged; what happens-before proves is always reported
+    #[arg(long, value_enum, default_value = "short")]
+    pub engine: DetectorEngine,
+
+    /// Instrument every access, also those that `check` proves safe
+    #[arg(long)]
+    pub no_prune: bool,
+
+    /// Run up to N times with different schedules, until nothing new appears for a while
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub runs: u32,
+
+    /// Seed of the schedule perturbation (0: none); a seed repeats its decisions
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+
+    /// Stop the program after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+
+    /// Suppressions in TSan's format (`race:function_or_file`)
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
+}
+
+/// How one run ended.
+struct Outcome {
+    status: Option<ExitStatus>,
+    file: RunFile,
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let archive = RuntimeMode::Detect.archive()?;
-    let pass = Detect::default();
-    let program = build_target(&BuildRequest::detect(&capture, &pass, &archive, &build_cache()))?;
-    let status = Command::new(&program)
-        .args(&args.arguments)
-        .status()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    let mut report = Report::default();
-    if let Some(code) = status.code() {
-        report.stats.insert("exit_code".to_owned(), code.into());
-    }
+    let keep_stdout = args.output.output.is_some();
+    let mut report = detect(&capture, &args.run, &args.arguments, keep_stdout)?;
     report.finish();
     let found_by = FoundBy::new(Engine::Run, &capture).program(&args.inputs, &args.arguments, None);
     args.output.emit_recorded(&mut report, &found_by)
+}
+
+/// Builds, runs as often as asked, and gathers.
+pub fn detect(
+    capture: &Capture,
+    options: &RunArgs,
+    arguments: &[String],
+    keep_stdout: bool,
+) -> anyhow::Result<Report> {
+    let archive = RuntimeMode::Detect.archive()?;
+    let pass = Detect::default();
+    let program = build_target(&BuildRequest::detect(capture, &pass, &archive, &build_cache()))?;
+    let suppressions = match &options.suppressions {
+        Some(path) => Suppressions::read(path)?,
+        None => Suppressions::default(),
+    };
+    let mut report = Report::default();
+    for note in &capture.notes {
+        report.notes.push(match note.incomplete {
+            true => Note::weakens(Engine::Capture, note.text.clone()),
+            false => Note::info(Engine::Capture, note.text.clone()),
+        });
+    }
+    let mut context = Context::new(&capture.units);
+    let mut quiet_runs = 0;
+    for round in 0..options.runs.max(1) {
+        let seed = match (options.seed, round) {
+            (Some(seed), round) => seed + u64::from(round),
+            (None, 0) => 0,
+            (None, round) => u64::from(round),
+        };
+        if options.runs > 1 {
+            eprintln!("run {} of {} (seed {seed})", round + 1, options.runs);
+        }
+        let outcome = run_once(&program, options, arguments, seed, keep_stdout)?;
+        let races = races_of(&mut context, &outcome.file.races);
+        let found = add(&mut report, races, seed, &suppressions);
+        describe(&mut report, &outcome, options);
+        quiet_runs = if found { 0 } else { quiet_runs + 1 };
+        if quiet_runs >= PATIENCE {
+            break;
+        }
+    }
+    report.conclusion = conclude(&report.races, &report.notes, false);
+    Ok(report)
+}
+
+/// Runs without anything new after which more are not worth their time.
+const PATIENCE: u32 = 10;
+
+/// Adds what is not there yet; says whether there was anything.
+fn add(report: &mut Report, races: Vec<Race>, seed: u64, suppressions: &Suppressions) -> bool {
+    let mut found = false;
+    for mut race in races {
+        if let Some(pattern) = suppressions.matching(&race) {
+            race.verdict = racewarden_finding::Verdict::Suppressed;
+            race.reasons.push(format!("suppressed by `{pattern}`"));
+        }
+        if let Some(evidence) = race.evidence.first_mut() {
+            evidence.detail.insert("seed".to_owned(), seed.into());
+        }
+        let same = |known: &&mut Race| {
+            known.sites[0].key() == race.sites[0].key()
+                && known.sites[1].key() == race.sites[1].key()
+                && known.object == race.object
+        };
+        match report.races.iter_mut().find(same) {
+            Some(known) if known.verdict >= race.verdict => {}
+            Some(known) => {
+                *known = race;
+                found = true;
+            }
+            None => {
+                report.races.push(race);
+                found = true;
+            }
+        }
+    }
+    found
+}
+
+fn run_once(
+    program: &Path,
+    options: &RunArgs,
+    arguments: &[String],
+    seed: u64,
+    keep_stdout: bool,
+) -> anyhow::Result<Outcome> {
+    let folder = tempfile::tempdir().context("no temporary folder for the run")?;
+    let findings = folder.path().join("findings");
+    std::fs::write(&findings, "").with_context(|| findings.display().to_string())?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.env("RACEWARDEN_RUN_FILE", &findings);
+    let given = std::env::var("RACEWARDEN_OPTIONS").unwrap_or_default();
+    let engine = match options.engine {
+        DetectorEngine::Short => "short",
+        DetectorEngine::Long => "long",
+        DetectorEngine::Hb => "hb",
+    };
+    command.env("RACEWARDEN_OPTIONS", format!("engine={engine} seed={seed} {given}"));
+    if !keep_stdout {
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
+        command.stdout(Stdio::from(stderr));
+    }
+    let limit = options.timeout.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64);
+    if limit.is_some() {
+        // A group of its own, so that its children can be stopped with it.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    }
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    let status = match limit {
+        None => Some(child.wait()?),
+        Some(limit) => wait_at_most(&mut child, limit)?,
+    };
+    let text = std::fs::read(&findings).with_context(|| findings.display().to_string())?;
+    Ok(Outcome { status, file: parse(&String::from_utf8_lossy(&text)) })
+}
+
+/// `None` when the time ran out and the program was stopped.
+fn wait_at_most(
+    child: &mut std::process::Child,
+    limit: Duration,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= limit {
+            let group = libc::pid_t::try_from(child.id())?;
+            // SAFETY: the group is the child's own, made for it above.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// How the program ended and what the runtime had to let go of.
+fn describe(report: &mut Report, outcome: &Outcome, options: &RunArgs) {
+    use std::os::unix::process::ExitStatusExt;
+    let stats = &mut report.stats;
+    let mut notes = Vec::new();
+    match outcome.status {
+        None => {
+            let seconds = options.timeout.unwrap_or_default();
+            notes.push(format!("the program was stopped after {seconds} seconds"));
+            stats.insert("timed_out".to_owned(), true.into());
+        }
+        Some(status) => {
+            if let Some(code) = status.code() {
+                stats.insert("exit_code".to_owned(), code.into());
+            }
+            if let Some(signal) = status.signal() {
+                stats.insert("signal".to_owned(), signal.into());
+                notes.push(format!("the program was ended by signal {signal}"));
+            }
+        }
+    }
+    if outcome.file.started == 0 {
+        notes.push("the runtime did not start, so nothing was watched".to_owned());
+    }
+    let total = |name: &str| -> u64 {
+        outcome.file.exits.iter().filter_map(|exit| exit.counts.get(name)).sum()
+    };
+    let lost = [
+        ("records_dropped", "accesses were forgotten for lack of room"),
+        ("stacks_cut", "call stacks were cut short for lack of room"),
+        ("sites_refused", "access sites could not be told apart for lack of room"),
+        (
+            "slots_forced",
+            "thread slots were reused early, so races with those threads may be missed",
+        ),
+        ("reports_unwritten", "races were not written because too many had been already"),
+    ];
+    for (name, meaning) in lost {
+        if total(name) > 0 {
+            notes.push(format!("{} {meaning}", total(name)));
+        }
+    }
+    report.notes.extend(notes.into_iter().map(|text| Note::weakens(Engine::Run, text)));
+    let stats = &mut report.stats;
+    let runs = stats.get("runs").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    stats.insert("runs".to_owned(), (runs + 1).into());
+    if total("threads") > 0 {
+        stats.insert("threads".to_owned(), total("threads").into());
+    }
+}
+
+/// What not to report, in TSan's format: `race:pattern` lines with `*` as a wildcard, matched
+/// against every function and file of both stacks.
+#[derive(Default)]
+struct Suppressions {
+    patterns: Vec<String>,
+}
+
+impl Suppressions {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        Ok(Suppressions::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let kinds = ["race:", "race_top:", "called_from_lib:"];
+        let pattern = |line: &str| {
+            let line = line.trim();
+            kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(str::to_owned)
+        };
+        Suppressions { patterns: text.lines().filter_map(pattern).collect() }
+    }
+
+    fn matching(&self, race: &Race) -> Option<&str> {
+        let hit = |pattern: &&String| {
+            race.sites.iter().any(|site| {
+                wildcard(pattern, &site.function)
+                    || wildcard(pattern, &site.file)
+                    || site.stack.iter().any(|frame| {
+                        wildcard(pattern, &frame.function) || wildcard(pattern, &frame.file)
+                    })
+            }) || wildcard(pattern, &race.object)
+        };
+        self.patterns.iter().find(hit).map(String::as_str)
+    }
+}
+
+/// Whether `text` contains the pattern; `*` stands for anything, `^` and `$` for the ends.
+fn wildcard(pattern: &str, text: &str) -> bool {
+    let (pattern, at_start) = match pattern.strip_prefix('^') {
+        Some(rest) => (rest, true),
+        None => (pattern, false),
+    };
+    let (pattern, at_end) = match pattern.strip_suffix('$') {
+        Some(rest) => (rest, true),
+        None => (pattern, false),
+    };
+    if text.is_empty() || pattern.is_empty() {
+        return false;
+    }
+    let mut rest = text;
+    for (index, part) in pattern.split('*').enumerate() {
+        let found = if index == 0 && at_start {
+            rest.starts_with(part).then_some(0)
+        } else {
+            rest.find(part)
+        };
+        match found {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    !at_end || rest.is_empty() || pattern.ends_with('*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suppressions_match_as_tsan_does() {
+        assert!(wildcard("worker", "my_worker_loop"));
+        assert!(wildcard("work*loop", "my_worker_loop"));
+        assert!(!wildcard("^worker", "my_worker"));
+        assert!(wildcard("^my_*$", "my_worker"));
+        assert!(!wildcard("other", "my_worker"));
+        assert!(!wildcard("", "x"));
+        let list = Suppressions::parse("# comment\nrace:foo\ndeadlock:bar\n race_top:baz*\n");
+        assert_eq!(list.patterns, ["foo", "baz*"]);
+    }
 }

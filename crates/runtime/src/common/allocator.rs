@@ -85,6 +85,14 @@ pub struct MappedAllocator {
 static ALLOCATOR: MappedAllocator =
     MappedAllocator { classes: [const { Class::new() }; LARGEST + 1 - SMALLEST] };
 
+/// Runs `fork` with every class locked, so that neither parent nor child is left with a class that
+/// a thread was in the middle of changing.
+pub fn around_fork<R>(fork: impl FnOnce() -> R) -> R {
+    let _guards: [_; LARGEST + 1 - SMALLEST] =
+        std::array::from_fn(|class| ALLOCATOR.classes[class].lock.lock());
+    fork()
+}
+
 fn class_of(layout: &Layout) -> Option<usize> {
     let size = layout.size().max(layout.align()).max(1 << SMALLEST).next_power_of_two();
     let class = size.trailing_zeros() as usize;

@@ -18,6 +18,11 @@ pub struct ThreadName {
 impl ThreadName {
     pub const MAIN: ThreadName = ThreadName { length: 0, path: [0; DEPTH] };
 
+    /// The creation counts from the main thread down.
+    pub fn steps(&self) -> &[u32] {
+        &self.path[..self.length as usize]
+    }
+
     /// The name of the `count`-th thread (from 1) that this one creates.
     pub fn child(&self, count: u32) -> ThreadName {
         let mut child = *self;

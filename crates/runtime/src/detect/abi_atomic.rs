@@ -72,7 +72,8 @@ macro_rules! atomics {
             }
             fn $strong(address: *mut $int, expected: *mut $int, value: $int, order: u32, failure: u32) -> i32 {
                 let pc = tls::caller();
-                let op = AtomicOp::Exchange { failure: Order::of(failure) };
+                let likely = $atomic::from_ptr(address).load(Ordering::Relaxed) == *expected;
+                let op = AtomicOp::Exchange { failure: Order::of(failure), likely };
                 engine::atomic(address as usize, $size, op, Order::of(order), pc, || {
                     let atomic = $atomic::from_ptr(address);
                     match atomic.compare_exchange(*expected, value, Ordering::SeqCst, Ordering::SeqCst) {
@@ -86,7 +87,8 @@ macro_rules! atomics {
             }
             fn $weak(address: *mut $int, expected: *mut $int, value: $int, order: u32, failure: u32) -> i32 {
                 let pc = tls::caller();
-                let op = AtomicOp::Exchange { failure: Order::of(failure) };
+                let likely = $atomic::from_ptr(address).load(Ordering::Relaxed) == *expected;
+                let op = AtomicOp::Exchange { failure: Order::of(failure), likely };
                 engine::atomic(address as usize, $size, op, Order::of(order), pc, || {
                     let atomic = $atomic::from_ptr(address);
                     match atomic.compare_exchange(*expected, value, Ordering::SeqCst, Ordering::SeqCst) {
@@ -100,7 +102,8 @@ macro_rules! atomics {
             }
             fn $val(address: *mut $int, expected: $int, value: $int, order: u32, failure: u32) -> $int {
                 let pc = tls::caller();
-                let op = AtomicOp::Exchange { failure: Order::of(failure) };
+                let likely = $atomic::from_ptr(address).load(Ordering::Relaxed) == expected;
+                let op = AtomicOp::Exchange { failure: Order::of(failure), likely };
                 engine::atomic(address as usize, $size, op, Order::of(order), pc, || {
                     let atomic = $atomic::from_ptr(address);
                     match atomic.compare_exchange(expected, value, Ordering::SeqCst, Ordering::SeqCst) {

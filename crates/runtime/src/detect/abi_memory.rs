@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::engine::{self, Kind};
+use crate::real;
 
 /// One entry point: address in, return address added, fixed size and kind.
 macro_rules! access {
@@ -162,11 +163,6 @@ unsafe extern "C" fn __tsan_func_exit() {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_init() {
-    engine::initialize();
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_ignore_thread_begin() {
     engine::ignore_all(true);
 }
@@ -185,8 +181,7 @@ unsafe extern "C" fn tsan_memcpy(
     engine::access_range(from as usize, size, Kind::READ, pc);
     engine::access_range(to as usize, size, Kind::WRITE, pc);
     // SAFETY: the program's own call, unchanged; overlapping is allowed here.
-    unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
-    to
+    unsafe { real!(memmove: fn(*mut c_void, *const c_void, usize) -> *mut c_void)(to, from, size) }
 }
 
 unsafe extern "C" fn tsan_memset(
@@ -197,8 +192,7 @@ unsafe extern "C" fn tsan_memset(
 ) -> *mut c_void {
     engine::access_range(to as usize, size, Kind::WRITE, pc);
     // SAFETY: the program's own call, unchanged.
-    unsafe { std::ptr::write_bytes(to.cast::<u8>(), value as u8, size) };
-    to
+    unsafe { real!(memset: fn(*mut c_void, c_int, usize) -> *mut c_void)(to, value, size) }
 }
 
 #[unsafe(naked)]

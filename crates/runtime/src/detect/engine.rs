@@ -1,4 +1,20 @@
-//! What the entry points call.
+//! What the entry points and interceptors call: the thread's state, guarded, and the operations
+//! on it.
+//!
+//! A [`Guard`] marks that the thread is inside the runtime. Inside, interceptors pass straight
+//! through to the C library and asynchronous signals wait, so the runtime never meets itself half
+//! way through a change.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::access::{self, Access};
+use super::clock::Clocks;
+use super::thread::REGISTRY;
+pub use super::thread::Thread;
+use super::{intern, options, report, shadow, signals, sync};
+use crate::common::futex::raw_syscall;
+use crate::common::tls;
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -7,6 +23,18 @@ pub struct Kind(pub u8);
 impl Kind {
     pub const READ: Kind = Kind(0);
     pub const WRITE: Kind = Kind(1);
+    /// Giving memory back: conflicts with every access, as a write does.
+    pub const FREE: Kind = Kind(3);
+    pub const ATOMIC_READ: Kind = Kind(4);
+    pub const ATOMIC_WRITE: Kind = Kind(5);
+
+    pub fn is_write(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub fn is_atomic(self) -> bool {
+        self.0 & 4 != 0
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,32 +55,327 @@ impl Order {
             _ => Order::Relaxed,
         }
     }
+
+    fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcquireRelease)
+    }
+
+    fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcquireRelease)
+    }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum AtomicOp {
     Load,
     Store,
     Update,
-    Exchange { failure: Order },
+    /// `likely` says whether a look just before promised success.
+    Exchange {
+        failure: Order,
+        likely: bool,
+    },
 }
 
-#[inline(always)]
-pub fn access<const SIZE: usize>(_address: usize, _kind: Kind, _pc: usize) {}
-pub fn access_range(_address: usize, _size: usize, _kind: Kind, _pc: usize) {}
-pub fn function_entry(_call_site: usize) {}
-pub fn function_exit() {}
-pub fn initialize() {}
-pub fn ignore_all(_on: bool) {}
-pub fn fence(_order: Order) {}
+/// The calling thread, inside the runtime until dropped.
+pub struct Guard {
+    thread: &'static mut Thread,
+}
 
+impl Deref for Guard {
+    type Target = Thread;
+
+    fn deref(&self) -> &Thread {
+        self.thread
+    }
+}
+
+impl DerefMut for Guard {
+    fn deref_mut(&mut self) -> &mut Thread {
+        self.thread
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        tls::set_depth(0);
+        if self.thread.signals.any() {
+            signals::deliver_pending(self.thread);
+        }
+    }
+}
+
+/// Enters the runtime. `None` when the thread is not watched, or inside already.
+#[inline]
+pub fn enter() -> Option<Guard> {
+    let thread = tls::state() as *mut Thread;
+    if thread.is_null() || tls::depth() != 0 {
+        return None;
+    }
+    tls::set_depth(1);
+    // SAFETY: a thread's state is only reached from the thread itself, and the depth keeps a
+    // second guard from being made.
+    Some(Guard { thread: unsafe { &mut *thread } })
+}
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+
+pub fn is_initialized() -> bool {
+    INITIALIZED.load(Ordering::Relaxed)
+}
+
+/// Starts the runtime in the main thread; does nothing the second time.
+pub fn initialize() {
+    if INITIALIZED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    tls::set_depth(1);
+    options::read();
+    shadow::initialize();
+    intern::initialize();
+    sync::initialize();
+    let main = REGISTRY.add_main();
+    report::start();
+    tls::set_state(main as usize);
+    // SAFETY: just made, and this is its thread.
+    options::seed_thread(unsafe { &mut *main });
+    tls::set_depth(0);
+}
+
+extern "C" fn preinit(_argc: i32, _argv: usize, environment: usize) {
+    options::set_environment(environment);
+    initialize();
+}
+
+/// Runs before any constructor of any library, so that even those are watched.
+#[used]
+#[unsafe(link_section = ".preinit_array")]
+static PREINIT: extern "C" fn(i32, usize, usize) = preinit;
+
+pub fn yield_now() {
+    // SAFETY: has no arguments.
+    unsafe { raw_syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
+}
+
+/// An access of at most 8 bytes that does not straddle a granule.
+#[inline(always)]
+pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
+    let thread = tls::state() as *const Thread;
+    if thread.is_null() {
+        return;
+    }
+    let offset = address & 7;
+    if let Some(granule) = shadow::existing(address)
+        && offset + SIZE <= 8
+    {
+        let mask = ((1u64 << SIZE) - 1) << offset;
+        // SAFETY: the thread's own state.
+        let now = unsafe { (*thread).base } | mask;
+        let same = |word: u64| word & (!shadow::BYTES | mask) == now;
+        if same(granule.write_word().load(Ordering::Relaxed)) {
+            return;
+        }
+        if !kind.is_write() && same(granule.read_word().load(Ordering::Relaxed)) {
+            return;
+        }
+    }
+    access_slow(address, SIZE, kind, pc);
+}
+
+#[cold]
+#[inline(never)]
+fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
+    if let Some(mut thread) = enter() {
+        check_range(&mut thread, address, size, kind, pc);
+    }
+}
+
+pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
+    if let Some(mut thread) = enter() {
+        check_range(&mut thread, address, size, kind, pc);
+    }
+}
+
+/// Checks every granule of the range, with the bytes of it that are accessed.
+pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind, pc: usize) {
+    let end = address.wrapping_add(size);
+    let mut at = address;
+    while at < end {
+        let next = ((at & !7) + 8).min(end);
+        let mask = ((1u64 << (next - at)) - 1) << (at & 7);
+        if let Some(granule) = shadow::granule(at) {
+            let now = thread.base | mask;
+            let same = |word: u64| word & (!shadow::BYTES | mask) == now;
+            let known = same(granule.write_word().load(Ordering::Relaxed))
+                || !kind.is_write() && same(granule.read_word().load(Ordering::Relaxed));
+            if !known {
+                let access = Access {
+                    mask,
+                    write: kind.is_write(),
+                    atomic: kind.is_atomic(),
+                    pc,
+                    address: at,
+                    kind,
+                };
+                access::check(thread, granule, &access);
+            }
+        }
+        at = next;
+    }
+}
+
+#[inline]
+pub fn function_entry(call_site: usize) {
+    let thread = tls::state() as *mut Thread;
+    if !thread.is_null() {
+        // SAFETY: the thread's own state; call stacks are not touched inside the runtime.
+        unsafe { (*thread).enter_function(call_site) };
+    }
+}
+
+#[inline]
+pub fn function_exit() {
+    let thread = tls::state() as *mut Thread;
+    if !thread.is_null() {
+        // SAFETY: the thread's own state; call stacks are not touched inside the runtime.
+        unsafe { (*thread).exit_function() };
+    }
+}
+
+fn count(counter: &mut u32, on: bool) {
+    *counter = if on { *counter + 1 } else { counter.saturating_sub(1) };
+}
+
+pub fn ignore_all(on: bool) {
+    if let Some(mut thread) = enter() {
+        count(&mut thread.ignore_reads, on);
+        count(&mut thread.ignore_writes, on);
+        count(&mut thread.ignore_sync, on);
+    }
+}
+
+pub fn ignore_reads(on: bool) {
+    if let Some(mut thread) = enter() {
+        count(&mut thread.ignore_reads, on);
+    }
+}
+
+pub fn ignore_writes(on: bool) {
+    if let Some(mut thread) = enter() {
+        count(&mut thread.ignore_writes, on);
+    }
+}
+
+pub fn ignore_sync(on: bool) {
+    if let Some(mut thread) = enter() {
+        count(&mut thread.ignore_sync, on);
+    }
+}
+
+/// An order that the program relies on: everything before, in this thread, comes before whatever
+/// follows an [`acquire`] of the same address.
+pub fn release(address: usize) {
+    if let Some(mut thread) = enter() {
+        release_in(&mut thread, address);
+    }
+}
+
+pub fn release_in(thread: &mut Thread, address: usize) {
+    if thread.ignore_sync == 0 {
+        sync::with(address, |state| thread.release_into(&mut state.clocks));
+    }
+}
+
+pub fn acquire(address: usize) {
+    if let Some(mut thread) = enter() {
+        acquire_in(&mut thread, address);
+    }
+}
+
+pub fn acquire_in(thread: &mut Thread, address: usize) {
+    if thread.ignore_sync == 0 && sync::exists(address) {
+        sync::with(address, |state| thread.clocks.join(&state.clocks));
+    }
+}
+
+pub fn fence(order: Order) {
+    let Some(mut thread) = enter() else { return };
+    if order.acquires() {
+        let seen = std::mem::take(&mut thread.fence_acquire);
+        thread.clocks.join(&seen);
+    }
+    if order.releases() {
+        let mut published = std::mem::take(&mut thread.fence_release);
+        thread.release_store(&mut published);
+        thread.fence_release = published;
+    }
+}
+
+/// Runs `operation` on the atomic at `address` with the clock transfer that C11 gives its order.
+/// The operation returns its result and whether it stored (or, for a load, just `true`).
 pub fn atomic<R>(
-    _address: usize,
-    _size: usize,
-    _op: AtomicOp,
-    _order: Order,
-    _pc: usize,
-    operation: impl FnOnce() -> (R, bool),
+    address: usize,
+    size: usize,
+    op: AtomicOp,
+    order: Order,
+    pc: usize,
+    operation: impl Fn() -> (R, bool),
 ) -> R {
-    operation().0
+    let Some(mut thread) = enter() else { return operation().0 };
+    options::perturb(&mut thread);
+    // Checked before the operation: once it is visible, another thread may acquire it and free
+    // the memory, and the record must then be in the past that it acquired.
+    let kind = match op {
+        AtomicOp::Load | AtomicOp::Exchange { likely: false, .. } => Kind::ATOMIC_READ,
+        _ => Kind::ATOMIC_WRITE,
+    };
+    check_range(&mut thread, address, size, kind, pc);
+    if thread.ignore_sync > 0 {
+        return operation().0;
+    }
+    // Nothing was ever released here, and nothing is now: no object is needed.
+    let quiet = match op {
+        AtomicOp::Load => true,
+        AtomicOp::Store | AtomicOp::Update => !order.releases() && thread.fence_release.is_empty(),
+        AtomicOp::Exchange { .. } => false,
+    };
+    if quiet && !sync::exists(address) {
+        let result = operation().0;
+        if op != AtomicOp::Load || !sync::exists(address) {
+            return result;
+        }
+        // A release came in between: load again, this time together with its clock.
+    }
+    let result = sync::with(address, |state| {
+        let (result, success) = operation();
+        transfer(&mut thread, &mut state.clocks, op, order, success);
+        result
+    });
+    result.unwrap_or_else(|| operation().0)
+}
+
+fn transfer(thread: &mut Thread, clocks: &mut Clocks, op: AtomicOp, order: Order, success: bool) {
+    let order = match op {
+        AtomicOp::Exchange { failure, .. } if !success => failure,
+        _ => order,
+    };
+    if op != AtomicOp::Store {
+        if order.acquires() {
+            thread.clocks.join(clocks);
+        } else {
+            thread.fence_acquire.join(clocks);
+        }
+    }
+    if op == AtomicOp::Load || !success {
+        return;
+    }
+    // A plain store starts a new release sequence; an update continues the one it reads from.
+    if op == AtomicOp::Store {
+        clocks.clear();
+    }
+    if order.releases() {
+        thread.release_into(clocks);
+    } else {
+        clocks.join(&thread.fence_release);
+    }
 }

@@ -2,4 +2,18 @@
 
 mod abi_atomic;
 mod abi_memory;
+mod access;
+mod annotate;
+mod clock;
 mod engine;
+mod heap;
+mod intercept;
+mod intern;
+mod locks;
+mod modules;
+mod options;
+mod report;
+mod shadow;
+mod signals;
+mod sync;
+mod thread;

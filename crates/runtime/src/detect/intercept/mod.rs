@@ -1,0 +1,11 @@
+//! The C library's functions as the detector sees them, one file per family.
+
+mod c11;
+mod cxx;
+mod heap;
+mod io;
+mod lock;
+mod memory;
+mod process;
+mod semaphore;
+pub mod thread;

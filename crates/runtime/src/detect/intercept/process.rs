@@ -1,0 +1,101 @@
+//! Fork, exit, exit handlers and signals.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use crate::common::futex::raw_syscall;
+use crate::common::tls;
+use crate::detect::engine::{self, enter};
+use crate::detect::thread::REGISTRY;
+use crate::detect::{access, heap, report, signals, sync};
+use crate::{interceptor, real};
+
+type Handler = unsafe extern "C" fn(*mut c_void);
+
+struct AtExit {
+    handler: Handler,
+    argument: *mut c_void,
+}
+
+/// Runs an exit handler, ordered after its registration.
+unsafe extern "C" fn run_at_exit(entry: *mut c_void) {
+    engine::acquire(entry as usize);
+    // SAFETY: made by `__cxa_atexit` below, and run once.
+    let entry = unsafe { Box::from_raw(entry.cast::<AtExit>()) };
+    // SAFETY: the program's handler with its argument.
+    unsafe { (entry.handler)(entry.argument) };
+}
+
+interceptor! {
+    fn __cxa_atexit(handler: Handler, argument: *mut c_void, library: *mut c_void) -> c_int {
+        let entry = Box::into_raw(Box::new(AtExit { handler, argument }));
+        engine::release(entry as usize);
+        real!(__cxa_atexit: fn(Handler, *mut c_void, *mut c_void) -> c_int)(run_at_exit, entry.cast(), library)
+    }
+    fn fork() -> c_int {
+        forking(|| real!(fork: fn() -> c_int)())
+    }
+    fn _exit(code: c_int) {
+        leave(code)
+    }
+    fn _Exit(code: c_int) {
+        leave(code)
+    }
+    fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+        signals::set_action(signal, action, old)
+    }
+    fn signal(signal: c_int, handler: usize) -> usize {
+        signals::set_handler(signal, handler)
+    }
+}
+
+fn leave(code: c_int) -> ! {
+    end();
+    // SAFETY: ends the whole process.
+    unsafe { raw_syscall(libc::SYS_exit_group, code as usize, 0, 0, 0, 0, 0) };
+    unreachable!("the process has exited")
+}
+
+fn end() {
+    if let Some(_thread) = enter() {
+        report::finish();
+    }
+}
+
+/// Runs after every exit handler and destructor.
+extern "C" fn at_end() {
+    end();
+    if let Some(code) = report::own_exit_code() {
+        // SAFETY: ends the whole process; the C library has flushed its streams before.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            raw_syscall(libc::SYS_exit_group, code as usize, 0, 0, 0, 0, 0);
+        }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array.00001")]
+static AT_END: extern "C" fn() = at_end;
+
+/// Holds every lock of the runtime across the fork, so that the child gets them all free.
+fn forking(fork: impl FnOnce() -> c_int) -> c_int {
+    let thread = tls::state();
+    if thread == 0 || tls::depth() != 0 {
+        return fork();
+    }
+    tls::set_depth(1);
+    let result = {
+        let _registry = REGISTRY.lock.lock();
+        crate::common::allocator::around_fork(fork)
+    };
+    if result == 0 {
+        access::FORKED.store(true, Ordering::Relaxed);
+        sync::reset_after_fork();
+        heap::reset_after_fork();
+        report::reset_after_fork();
+        REGISTRY.after_fork(thread as *mut engine::Thread);
+    }
+    tls::set_depth(0);
+    result
+}

@@ -1,0 +1,170 @@
+//! Small ids for pairs of words, shared by all threads and never freed.
+//!
+//! Call contexts (parent context, call site), access sites (context and lockset, address) and
+//! locksets (rest of the set, one more lock) are all such pairs. A context trie keeps every older
+//! access's full stack for the price of one id per shadow cell: nothing is replayed, so nothing is
+//! lost when a thread runs on.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::common::real::raw_mmap;
+
+#[repr(C)]
+struct Entry {
+    a: AtomicU64,
+    b: AtomicU64,
+    next: AtomicU32,
+}
+
+/// Id 0 is the empty pair. Ids are handed out from 1.
+pub struct Interner {
+    entries: AtomicUsize,
+    buckets: AtomicUsize,
+    used: AtomicU32,
+    /// How many pairs found no room.
+    pub refused: AtomicU64,
+    capacity: u32,
+}
+
+const BUCKET_BITS: u32 = 18;
+
+impl Interner {
+    pub const fn new(capacity: u32) -> Self {
+        Interner {
+            entries: AtomicUsize::new(0),
+            buckets: AtomicUsize::new(0),
+            used: AtomicU32::new(1),
+            refused: AtomicU64::new(0),
+            capacity,
+        }
+    }
+
+    /// Reserves address space; memory is only used as ids are handed out.
+    pub fn initialize(&self) {
+        let entries = raw_mmap(self.capacity as usize * std::mem::size_of::<Entry>());
+        let buckets = raw_mmap((1usize << BUCKET_BITS) * 4);
+        if entries.is_null() || buckets.is_null() {
+            crate::common::output::fatal("no address space for the detector's tables\n");
+        }
+        self.buckets.store(buckets as usize, Ordering::Relaxed);
+        self.entries.store(entries as usize, Ordering::Release);
+    }
+
+    fn entry(&self, id: u32) -> &Entry {
+        let base = self.entries.load(Ordering::Relaxed) as *const Entry;
+        // SAFETY: ids are below the capacity that was mapped.
+        unsafe { &*base.add(id as usize) }
+    }
+
+    fn bucket(&self, a: u64, b: u64) -> &AtomicU32 {
+        let hash = (a ^ b.rotate_left(31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let base = self.buckets.load(Ordering::Relaxed) as *const AtomicU32;
+        // SAFETY: the shift leaves BUCKET_BITS bits, and that many buckets were mapped.
+        unsafe { &*base.add((hash >> (64 - BUCKET_BITS)) as usize) }
+    }
+
+    /// The id of the pair, or `None` when the table is full and the pair is new.
+    pub fn intern(&self, a: u64, b: u64) -> Option<u32> {
+        if self.entries.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let bucket = self.bucket(a, b);
+        let mut head = bucket.load(Ordering::Acquire);
+        if let Some(id) = self.find(head, 0, a, b) {
+            return Some(id);
+        }
+        if self.used.load(Ordering::Relaxed) >= self.capacity - 1 {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let id = self.used.fetch_add(1, Ordering::Relaxed);
+        if id >= self.capacity {
+            self.used.store(self.capacity - 1, Ordering::Relaxed);
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let entry = self.entry(id);
+        entry.a.store(a, Ordering::Relaxed);
+        entry.b.store(b, Ordering::Relaxed);
+        loop {
+            entry.next.store(head, Ordering::Relaxed);
+            match bucket.compare_exchange(head, id, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return Some(id),
+                Err(now) => {
+                    // Somebody else may have added the very same pair; then ours stays unused.
+                    if let Some(other) = self.find(now, head, a, b) {
+                        return Some(other);
+                    }
+                    head = now;
+                }
+            }
+        }
+    }
+
+    fn find(&self, mut id: u32, end: u32, a: u64, b: u64) -> Option<u32> {
+        while id != end && id != 0 {
+            let entry = self.entry(id);
+            if entry.a.load(Ordering::Relaxed) == a && entry.b.load(Ordering::Relaxed) == b {
+                return Some(id);
+            }
+            id = entry.next.load(Ordering::Relaxed);
+        }
+        None
+    }
+
+    pub fn get(&self, id: u32) -> (u64, u64) {
+        if id == 0 || id >= self.used.load(Ordering::Relaxed) {
+            return (0, 0);
+        }
+        let entry = self.entry(id);
+        (entry.a.load(Ordering::Relaxed), entry.b.load(Ordering::Relaxed))
+    }
+}
+
+/// (call site, parent context). Two million distinct call chains, then chains are cut short.
+pub static CONTEXTS: Interner = Interner::new(2 << 20);
+/// (address of the access, context << 32 | lockset).
+pub static SITES: Interner = Interner::new(16 << 20);
+/// (lock address | mode, rest << 32 | site of the acquisition).
+pub static LOCKSETS: Interner = Interner::new(1 << 20);
+
+pub fn initialize() {
+    CONTEXTS.initialize();
+    SITES.initialize();
+    LOCKSETS.initialize();
+}
+
+/// Set in a lockset entry when the lock is held for reading only.
+pub const READ_MODE: u64 = 1 << 63;
+
+/// One lock of a lockset.
+#[derive(Clone, Copy)]
+pub struct LockEntry {
+    pub address: u64,
+    pub read_mode: bool,
+    pub site: u32,
+}
+
+/// The locks of a lockset, latest first.
+pub fn locks_of(mut lockset: u32) -> impl Iterator<Item = LockEntry> {
+    std::iter::from_fn(move || {
+        if lockset == 0 {
+            return None;
+        }
+        let (a, b) = LOCKSETS.get(lockset);
+        lockset = (b >> 32) as u32;
+        Some(LockEntry { address: a & !READ_MODE, read_mode: a & READ_MODE != 0, site: b as u32 })
+    })
+}
+
+/// A lock that both sets hold, at least one of them for writing.
+pub fn common_lock(a: u32, b: u32) -> Option<u64> {
+    if a == 0 || b == 0 {
+        return None;
+    }
+    locks_of(a).find_map(|mine| {
+        locks_of(b)
+            .find(|theirs| theirs.address == mine.address && !(theirs.read_mode && mine.read_mode))
+            .map(|lock| lock.address)
+    })
+}

@@ -1,0 +1,318 @@
+//! Writing findings down, at once and completely: a crash right after loses nothing.
+//!
+//! One finding is a few lines of tab-separated text, appended to the run's file by a single write.
+//! `racewarden run` reads, symbolises and prints them. A program that runs on its own gets them on
+//! standard error.
+//!
+//! Nothing here takes the dynamic loader's lock: modules come from `/proc/self/maps`.
+
+use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::access::{Access, DROPPED};
+use super::engine::Kind;
+use super::intern::{self, CONTEXTS, SITES};
+use super::shadow::{ATOMIC, slot_of, time_of};
+use super::thread::{REGISTRY, Thread};
+use super::{heap, options, shadow};
+use crate::common::futex::{SpinLock, raw_syscall};
+use crate::common::output;
+
+/// An earlier access that the current one conflicts with.
+pub struct Conflict {
+    pub word: u64,
+    pub site: u32,
+    pub write: bool,
+    /// Unordered by full happens-before: a proof.
+    pub observed: bool,
+}
+
+/// Different call chains to the same two instructions that are worth telling.
+const CHAINS_PER_PAIR: u32 = 8;
+const MOST_REPORTS: u64 = 4000;
+
+struct Seen {
+    lock: SpinLock,
+    pairs: UnsafeCell<BTreeMap<(u64, u64, bool), u32>>,
+    chains: UnsafeCell<BTreeMap<(u32, u32), bool>>,
+}
+
+// SAFETY: both maps are only touched while `lock` is held.
+unsafe impl Sync for Seen {}
+
+static SEEN: Seen = Seen {
+    lock: SpinLock::new(),
+    pairs: UnsafeCell::new(BTreeMap::new()),
+    chains: UnsafeCell::new(BTreeMap::new()),
+};
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Whether this pair of sites has not been told yet.
+fn is_news(a: u32, b: u32, observed: bool) -> bool {
+    let chain = (a.min(b), a.max(b));
+    let (pc_a, pc_b) = (SITES.get(a).0, SITES.get(b).0);
+    let pair = (pc_a.min(pc_b), pc_a.max(pc_b), observed);
+    let _guard = SEEN.lock.lock();
+    // SAFETY: the lock is held.
+    let (pairs, chains) = unsafe { (&mut *SEEN.pairs.get(), &mut *SEEN.chains.get()) };
+    let told = pairs.get(&pair).copied().unwrap_or(0);
+    if told >= CHAINS_PER_PAIR {
+        return false;
+    }
+    match chains.get(&chain) {
+        Some(true) => return false,
+        Some(false) if !observed => return false,
+        _ => {}
+    }
+    if WRITTEN.load(Ordering::Relaxed) >= MOST_REPORTS {
+        UNWRITTEN.fetch_add(1, Ordering::Relaxed);
+        return false;
+    }
+    pairs.insert(pair, told + 1);
+    chains.insert(chain, observed);
+    true
+}
+
+pub fn reset_after_fork() {
+    SEEN.lock.reset_after_fork();
+}
+
+/// Tells one race.
+pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
+    if !conflict.observed && options::PROOF_ONLY.load(Ordering::Relaxed) {
+        return;
+    }
+    let site = thread.site(access.pc);
+    if !is_news(site, conflict.site, conflict.observed) || heap::is_benign(access.address) {
+        return;
+    }
+    WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let mut text = String::with_capacity(2048);
+    let maps = Maps::read();
+    let verdict = if conflict.observed { "observed" } else { "potential" };
+    let overlap = (conflict.word & access.mask) as u8;
+    let first = (access.address & !7) + overlap.trailing_zeros() as usize;
+    let _ = writeln!(text, "race\t{verdict}\t{first:x}\t{}", overlap.count_ones());
+    access_lines(&mut text, &maps, kind_name(access.kind), access.atomic, thread.info, site);
+    let older = REGISTRY.info_at(slot_of(conflict.word), time_of(conflict.word));
+    let older_thread = older.map_or(0, |(id, _)| id);
+    let kind = if conflict.write { "write" } else { "read" };
+    let atomic = conflict.word & ATOMIC != 0;
+    access_lines(&mut text, &maps, kind, atomic, older_thread, conflict.site);
+    object_lines(&mut text, &maps, first);
+    thread_lines(&mut text, &maps, thread.info);
+    thread_lines(&mut text, &maps, older_thread);
+    text.push_str("end\n");
+    emit(text.as_bytes());
+    if options::HALT_ON_ERROR.load(Ordering::Relaxed) {
+        finish();
+        let code = options::EXIT_CODE.load(Ordering::Relaxed);
+        // SAFETY: ends the whole process.
+        unsafe { raw_syscall(libc::SYS_exit_group, code as usize, 0, 0, 0, 0, 0) };
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::FREE => "free",
+        kind if kind.is_write() => "write",
+        _ => "read",
+    }
+}
+
+fn access_lines(text: &mut String, maps: &Maps, kind: &str, atomic: bool, thread: u32, site: u32) {
+    let _ = writeln!(text, "access\t{kind}\t{}\t{thread}", u8::from(atomic));
+    stack_lines(text, maps, site);
+    let (_, key) = SITES.get(site);
+    for lock in intern::locks_of(key as u32) {
+        let mode = if lock.read_mode { "read" } else { "write" };
+        let _ = write!(text, "lock\t{mode}\t");
+        maps.place(text, lock.address as usize);
+        stack_lines(text, maps, lock.site);
+    }
+}
+
+/// The frames of a site, innermost first.
+fn stack_lines(text: &mut String, maps: &Maps, site: u32) {
+    let (pc, key) = SITES.get(site);
+    if pc == 0 {
+        return;
+    }
+    text.push_str("frame\t");
+    maps.place(text, pc as usize);
+    let mut context = (key >> 32) as u32;
+    let mut frames = 0;
+    while context != 0 && frames < 256 {
+        let (call_site, parent) = CONTEXTS.get(context);
+        text.push_str("frame\t");
+        maps.place(text, call_site as usize);
+        context = parent as u32;
+        frames += 1;
+    }
+}
+
+fn object_lines(text: &mut String, maps: &Maps, address: usize) {
+    if let Some(block) = heap::block_at(address) {
+        let offset = address - block.start;
+        let _ = writeln!(text, "object\theap\t{:x}\t{}\t{offset}", block.start, block.size);
+        stack_lines(text, maps, block.site);
+    } else if let Some(owner) = REGISTRY.owner_of_stack(address) {
+        let _ = writeln!(text, "object\tstack\t{owner}");
+    } else if maps.is_main_stack(address) {
+        text.push_str("object\tstack\t0\n");
+    } else {
+        text.push_str("object\tglobal\t");
+        maps.place(text, address);
+    }
+}
+
+fn thread_lines(text: &mut String, maps: &Maps, id: u32) {
+    let Some(info) = REGISTRY.info(id) else { return };
+    let _ = write!(text, "thread\t{id}\t{}\t{}\t", info.name, info.parent);
+    maps.place(text, info.start_routine);
+    stack_lines(text, maps, info.created_at);
+}
+
+/// The process's mappings at one instant.
+struct Maps {
+    text: Vec<u8>,
+}
+
+impl Maps {
+    fn read() -> Maps {
+        let mut text = Vec::with_capacity(32 << 10);
+        let path = c"/proc/self/maps";
+        // SAFETY: plain system calls on our own buffer.
+        unsafe {
+            let file = raw_syscall(libc::SYS_open, path.as_ptr() as usize, 0, 0, 0, 0, 0);
+            if file < 0 {
+                return Maps { text };
+            }
+            loop {
+                if text.capacity() - text.len() < 4096 {
+                    text.reserve(64 << 10);
+                }
+                let room = text.capacity() - text.len();
+                let end = text.as_mut_ptr().add(text.len()) as usize;
+                let got = raw_syscall(libc::SYS_read, file as usize, end, room, 0, 0, 0);
+                if got <= 0 {
+                    break;
+                }
+                text.set_len(text.len() + got as usize);
+            }
+            raw_syscall(libc::SYS_close, file as usize, 0, 0, 0, 0, 0);
+        }
+        Maps { text }
+    }
+
+    fn is_main_stack(&self, address: usize) -> bool {
+        self.text
+            .split(|byte| *byte == b'\n')
+            .filter_map(parse)
+            .any(|(start, end, path)| path == b"[stack]" && start <= address && address < end)
+    }
+
+    /// Appends `address<TAB>base<TAB>path` and a newline; base and path of the module that holds
+    /// the address, its zero-initialised data behind the file's last page included.
+    fn place(&self, out: &mut String, address: usize) {
+        let mut base = 0;
+        let mut module: &[u8] = b"";
+        let mut module_end = 0;
+        for line in self.text.split(|byte| *byte == b'\n') {
+            let Some((start, end, path)) = parse(line) else { continue };
+            if path.starts_with(b"/") {
+                if path != module {
+                    (base, module) = (start, path);
+                }
+                module_end = end;
+            }
+            if address < end {
+                let adjacent = path.is_empty() && start == module_end;
+                if start <= address && (path.starts_with(b"/") || adjacent) {
+                    let name = String::from_utf8_lossy(module);
+                    let _ = writeln!(out, "{address:x}\t{base:x}\t{name}");
+                    return;
+                }
+                break;
+            }
+        }
+        let _ = writeln!(out, "{address:x}\t0\t");
+    }
+}
+
+fn parse(line: &[u8]) -> Option<(usize, usize, &[u8])> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (range, rest) = text.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let path = rest.splitn(5, ' ').nth(4).map_or("", str::trim_start);
+    Some((
+        usize::from_str_radix(start, 16).ok()?,
+        usize::from_str_radix(end, 16).ok()?,
+        path.as_bytes(),
+    ))
+}
+
+pub fn start() {
+    if options::run_file().is_some() {
+        let mut text = String::new();
+        let _ = writeln!(text, "start\t{}", process_id());
+        emit(text.as_bytes());
+    }
+}
+
+fn process_id() -> isize {
+    // SAFETY: has no arguments.
+    unsafe { raw_syscall(libc::SYS_getpid, 0, 0, 0, 0, 0, 0) }
+}
+
+/// Appends to the run's file, opened anew each time: a program that closes every descriptor it
+/// does not know must not close ours, nor must we write to one it opened since.
+fn emit(bytes: &[u8]) {
+    let Some(path) = options::run_file() else {
+        output::write_all(2, bytes);
+        return;
+    };
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: the path is a C string.
+    unsafe {
+        let path = path.as_ptr() as usize;
+        let file = raw_syscall(libc::SYS_open, path, flags as usize, 0o600, 0, 0, 0);
+        if file >= 0 {
+            output::write_all(file as i32, bytes);
+            raw_syscall(libc::SYS_close, file as usize, 0, 0, 0, 0, 0);
+        }
+    }
+}
+
+/// What was counted during the run; written at exit.
+pub fn finish() {
+    if options::run_file().is_none() {
+        return;
+    }
+    let mut text = String::new();
+    let counts = [
+        ("pid", process_id() as u64),
+        ("threads", REGISTRY.count() as u64),
+        ("shadow_chunks", shadow::CHUNKS.load(Ordering::Relaxed)),
+        ("records_dropped", DROPPED.load(Ordering::Relaxed)),
+        ("stacks_cut", CONTEXTS.refused.load(Ordering::Relaxed)),
+        ("sites_refused", SITES.refused.load(Ordering::Relaxed)),
+        ("slots_forced", REGISTRY.forced_reuse()),
+        ("reports_unwritten", UNWRITTEN.load(Ordering::Relaxed)),
+    ];
+    text.push_str("exit");
+    for (name, value) in counts {
+        let _ = write!(text, "\t{name}={value}");
+    }
+    text.push('\n');
+    emit(text.as_bytes());
+}
+
+/// The status the program leaves with when it runs on its own and raced.
+pub fn own_exit_code() -> Option<i32> {
+    let raced = WRITTEN.load(Ordering::Relaxed) > 0 && options::run_file().is_none();
+    raced.then(|| options::EXIT_CODE.load(Ordering::Relaxed))
+}

@@ -1,0 +1,220 @@
+//! What is remembered about each 8 bytes of the program's memory.
+//!
+//! Two levels: a table with one entry per 4 MiB of address space, and per entry a chunk of shadow
+//! that is mapped when the first access there happens. Nothing sits at a fixed address, so any
+//! layout the kernel chooses works. Per 8 bytes (a granule) a chunk holds the last write and the
+//! last read (16 bytes, what the fast path looks at), their sites (8 bytes) and the head of the
+//! granule's synchronisation objects (4 bytes); pages of it that are never touched cost nothing.
+//! When one read and one write are not enough, the granule gets a list of any length instead of
+//! evicting something.
+//!
+//! A record is one word:
+//! ```text
+//!   63            26 25      10   9      8       7    0
+//!   | thread's time | slot     | tag | atomic | bytes |
+//! ```
+//! The tag means: in the write word, the granule is locked; in the read word, the rest is the
+//! address of the list; in a list entry, the access was a write.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::common::real::raw_mmap;
+
+pub const BYTES: u64 = 0xff;
+pub const ATOMIC: u64 = 1 << 8;
+pub const TAG: u64 = 1 << 9;
+const SLOT_SHIFT: u32 = 10;
+const TIME_SHIFT: u32 = 26;
+pub const SLOTS: usize = 1 << (TIME_SHIFT - SLOT_SHIFT);
+const _: () = assert!(SLOTS == 65536);
+
+/// The word of a thread at a time, without bytes and flags.
+pub fn epoch(slot: u32, time: u64) -> u64 {
+    time << TIME_SHIFT | u64::from(slot) << SLOT_SHIFT
+}
+
+#[inline]
+pub fn slot_of(word: u64) -> usize {
+    (word >> SLOT_SHIFT) as usize & (SLOTS - 1)
+}
+
+#[inline]
+pub fn time_of(word: u64) -> u64 {
+    word >> TIME_SHIFT
+}
+
+const CHUNK_SHIFT: usize = 22;
+const GRANULES: usize = 1 << (CHUNK_SHIFT - 3);
+/// Granules of one 4 KiB page of the program.
+const PAGE_GRANULES: usize = 512;
+const PAGES: usize = GRANULES / PAGE_GRANULES;
+const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
+
+#[repr(C)]
+pub struct Chunk {
+    words: [[AtomicU64; 2]; GRANULES],
+    sites: [[AtomicU32; 2]; GRANULES],
+    sync: [AtomicU32; GRANULES],
+    /// How many lists and synchronisation objects each page of the program has: none means that
+    /// its shadow may be dropped without looking.
+    lists: [AtomicU32; PAGES],
+    objects: [AtomicU32; PAGES],
+}
+
+static TABLE_BASE: AtomicUsize = AtomicUsize::new(0);
+/// How many chunks are mapped, for the memory figures of the report.
+pub static CHUNKS: AtomicU64 = AtomicU64::new(0);
+
+pub fn initialize() {
+    let table = raw_mmap(TABLE * 8);
+    if table.is_null() {
+        crate::common::output::fatal("no address space for the shadow table\n");
+    }
+    TABLE_BASE.store(table as usize, Ordering::Release);
+}
+
+/// One granule's place in its chunk.
+#[derive(Clone, Copy)]
+pub struct Granule {
+    pub chunk: &'static Chunk,
+    index: usize,
+}
+
+impl Granule {
+    /// The last write; also the granule's lock.
+    #[inline(always)]
+    pub fn write_word(&self) -> &'static AtomicU64 {
+        &self.chunk.words[self.index][0]
+    }
+
+    #[inline(always)]
+    pub fn read_word(&self) -> &'static AtomicU64 {
+        &self.chunk.words[self.index][1]
+    }
+
+    pub fn write_site(&self) -> &'static AtomicU32 {
+        &self.chunk.sites[self.index][0]
+    }
+
+    pub fn read_site(&self) -> &'static AtomicU32 {
+        &self.chunk.sites[self.index][1]
+    }
+
+    /// How many lists the granule's page has.
+    pub fn lists(&self) -> &'static AtomicU32 {
+        &self.chunk.lists[self.index / PAGE_GRANULES]
+    }
+
+    /// How many synchronisation objects the granule's page has.
+    pub fn objects(&self) -> &'static AtomicU32 {
+        &self.chunk.objects[self.index / PAGE_GRANULES]
+    }
+
+    pub fn sync(&self) -> &'static AtomicU32 {
+        &self.chunk.sync[self.index]
+    }
+}
+
+/// The granule of an address whose shadow exists already.
+#[inline(always)]
+pub fn existing(address: usize) -> Option<Granule> {
+    let base = TABLE_BASE.load(Ordering::Relaxed);
+    if base == 0 {
+        return None;
+    }
+    let table = base as *const AtomicPtr<Chunk>;
+    // SAFETY: the index is masked to the table that was mapped.
+    let chunk = unsafe { &*table.add((address >> CHUNK_SHIFT) & (TABLE - 1)) };
+    // SAFETY: chunks are mapped once and stay.
+    let chunk = unsafe { chunk.load(Ordering::Acquire).as_ref() }?;
+    Some(Granule { chunk, index: (address >> 3) & (GRANULES - 1) })
+}
+
+/// The granule of an address, its chunk mapped if need be.
+pub fn granule(address: usize) -> Option<Granule> {
+    existing(address).or_else(|| {
+        map_chunk(address)?;
+        existing(address)
+    })
+}
+
+#[cold]
+fn map_chunk(address: usize) -> Option<()> {
+    let base = TABLE_BASE.load(Ordering::Relaxed);
+    if base == 0 {
+        return None;
+    }
+    let table = base as *const AtomicPtr<Chunk>;
+    // SAFETY: the index is masked to the table that was mapped.
+    let entry = unsafe { &*table.add((address >> CHUNK_SHIFT) & (TABLE - 1)) };
+    let fresh = raw_mmap(std::mem::size_of::<Chunk>());
+    if fresh.is_null() {
+        return None;
+    }
+    let null = std::ptr::null_mut();
+    if entry.compare_exchange(null, fresh.cast(), Ordering::AcqRel, Ordering::Acquire).is_err() {
+        // SAFETY: nobody has seen the mapping.
+        unsafe { crate::common::real::raw_munmap(fresh, std::mem::size_of::<Chunk>()) };
+    } else {
+        CHUNKS.fetch_add(1, Ordering::Relaxed);
+    }
+    Some(())
+}
+
+/// Calls `part` for every piece of `[start, start + size)` that lies in one page of the program and
+/// has shadow, with the chunk and the range of granule indices.
+pub fn for_each_part(
+    start: usize,
+    size: usize,
+    mut part: impl FnMut(&'static Chunk, std::ops::Range<usize>),
+) {
+    let end = start.saturating_add(size);
+    let mut at = start & !7;
+    while at < end {
+        let Some(granule) = existing(at) else {
+            at = ((at >> CHUNK_SHIFT) + 1) << CHUNK_SHIFT;
+            continue;
+        };
+        let page_end = (at & !4095) + 4096;
+        let stop = page_end.min(end);
+        part(granule.chunk, granule.index..granule.index + (stop - at).div_ceil(8));
+        at = page_end;
+    }
+}
+
+pub fn granule_at(chunk: &'static Chunk, index: usize) -> Granule {
+    Granule { chunk, index }
+}
+
+/// Gives the records of whole pages of shadow back to the kernel. The caller made sure that there
+/// are no lists there.
+pub fn drop_pages(chunk: &'static Chunk, range: std::ops::Range<usize>) {
+    let words = &chunk.words[range.clone()];
+    let sites = &chunk.sites[range];
+    zero(words.as_ptr() as usize, std::mem::size_of_val(words));
+    zero(sites.as_ptr() as usize, std::mem::size_of_val(sites));
+}
+
+fn zero(start: usize, size: usize) {
+    let (end, page) = (start + size, 4095);
+    let (first, last) = ((start + page) & !page, end & !page);
+    // SAFETY: the range lies in a shadow chunk, whose zero state means "never accessed"; whole
+    // pages are anonymous private memory that reads as zero after being dropped.
+    unsafe {
+        if first >= last {
+            std::ptr::write_bytes(start as *mut u8, 0, size);
+            return;
+        }
+        std::ptr::write_bytes(start as *mut u8, 0, first - start);
+        std::ptr::write_bytes(last as *mut u8, 0, end - last);
+        crate::common::futex::raw_syscall(
+            libc::SYS_madvise,
+            first,
+            last - first,
+            libc::MADV_DONTNEED as usize,
+            0,
+            0,
+            0,
+        );
+    }
+}
