@@ -1,12 +1,11 @@
 //! Who calls whom, in which order to analyse (RELAY 4.1), and what runs before the first thread.
 
 use racewarden_ir::{Callee, FunctionId, Op, Program};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects};
 use crate::pointsto::{CallSite, PointsTo};
-use crate::state::CreateId;
 
 #[derive(Debug, Default)]
 pub struct CallGraph {
@@ -16,8 +15,10 @@ pub struct CallGraph {
     pub calls: Vec<Vec<(u32, Vec<FunctionId>)>>,
     /// Components, callees first; `level` of a component is one more than its callees'.
     pub levels: Vec<Vec<Vec<FunctionId>>>,
-    pub creates: FxHashMap<CallSite, CreateId>,
     pub create_sites: Vec<CallSite>,
+    creates: FxHashSet<CallSite>,
+    /// Whether a function may create a thread before it returns.
+    pub may_create: Vec<bool>,
     /// Instructions on cycles, sorted, of functions that have any.
     cyclic: FxHashMap<FunctionId, Vec<u32>>,
     /// Indirect calls that lead nowhere.
@@ -65,6 +66,7 @@ impl CallGraph {
             callees.dedup();
         }
         graph.sort_levels(module.functions.len());
+        graph.may_create = may_create(&graph);
         graph
     }
 
@@ -105,7 +107,7 @@ impl CallGraph {
             }
         }
         if creates {
-            self.creates.insert(site, self.create_sites.len() as CreateId);
+            self.creates.insert(site);
             self.create_sites.push(site);
         }
         if runs_entries {
@@ -170,7 +172,7 @@ impl Phases {
         parallel_roots: &[FunctionId],
         starts: &[FunctionId],
     ) -> Self {
-        let may_create = may_create(graph);
+        let may_create = &graph.may_create;
         let mut phases = Phases {
             late_functions: graph.reachable(
                 graph
@@ -191,7 +193,7 @@ impl Phases {
             }
             stack.extend(&graph.callees[function.index()]);
             if may_create[function.index()] {
-                phases.split(program, graph, &may_create, function, &mut late_roots);
+                phases.split(program, graph, may_create, function, &mut late_roots);
             }
         }
         for (index, late) in graph.reachable(late_roots).into_iter().enumerate() {
@@ -210,7 +212,7 @@ impl Phases {
     ) {
         let cfg = Cfg::new(program.module.function(function));
         let creates_here = |inst: u32, targets: Option<&Vec<FunctionId>>| {
-            graph.creates.contains_key(&(function, inst))
+            graph.creates.contains(&(function, inst))
                 || targets.is_some_and(|list| list.iter().any(|t| may_create[t.index()]))
         };
         let calls: FxHashMap<u32, &Vec<FunctionId>> =

@@ -14,7 +14,7 @@ use crate::effects::Effects;
 use crate::flow::{self, Env};
 use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
-use crate::state::{Path, Released};
+use crate::state::{CreateId, Path, Released};
 use crate::summary::{Exit, Summary};
 use crate::{notes, pairs, pointsto, ranking};
 
@@ -171,7 +171,6 @@ impl<'a> Foundation<'a> {
             effects: &self.effects,
             points: &self.points,
             shared: &self.sharing.shared,
-            creates: &self.graph.creates,
             stable: &self.sharing.stable,
             tainted_handles: &self.sharing.tainted_handles,
         };
@@ -235,7 +234,7 @@ impl<'a> Foundation<'a> {
         path.overwritten.insert(None);
         path.escaped_arguments.extend(0..64);
         let inside = self.graph.reachable(component.iter().copied());
-        for (id, site) in self.graph.create_sites.iter().enumerate() {
+        for site in &self.graph.create_sites {
             if inside[site.0.index()] {
                 let live = crate::state::Live {
                     many: true,
@@ -243,7 +242,7 @@ impl<'a> Foundation<'a> {
                     repeated: true,
                     ..crate::state::Live::default()
                 };
-                path.threads.insert(id as u32, live);
+                path.threads.insert(CreateId::any(*site), live);
             }
         }
         Exit { path, result: None }

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use racewarden_finding::AccessKind;
 use racewarden_ir::{ArgId, Callee, FunctionId, Op, Program, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::callgraph::CallGraph;
 use crate::effects::{Effect, Effects};
 use crate::flow::compose;
-use crate::pointsto::{Location, LocationId, ObjectKind, PointsTo, gcd};
-use crate::state::Path;
+use crate::pointsto::{CallSite, Location, LocationId, ObjectKind, PointsTo, gcd};
+use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Create, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
 use crate::threads::{MAIN, RootId, Threads};
@@ -35,6 +36,10 @@ pub struct Context {
     /// Arguments that only this thread knows yet.
     pub private: BTreeSet<u32>,
     pub entry: Path,
+    /// The calls from the thread's entry, where the function may create threads.
+    pub chain: SmallVec<[CallSite; 2]>,
+    /// Several contexts in one: the chain and the actuals are not known.
+    pub merged: bool,
     /// Who called it first, for the stack that reports show.
     pub parent: Option<(ContextId, u32)>,
     /// How often it is entered; more than once when called in a loop.
@@ -115,7 +120,7 @@ impl<'a> Instantiation<'a> {
             if let Some(summary) = self.summaries.get(start.index())
                 && let Some(end) = joined_exit(summary)
             {
-                compose(&mut state, &end, &|_| None);
+                compose(&mut state, &end, &[], &|_| None);
                 state.held.clear();
             }
         }
@@ -123,7 +128,7 @@ impl<'a> Instantiation<'a> {
             self.threads.root(None, FunctionId(u32::MAX));
         }
         for &function in exported {
-            let root = self.threads.root(Some(u32::MAX - function.0), function);
+            let root = self.threads.root(Some(CreateId::new((function, u32::MAX))), function);
             self.threads.roots[root as usize].many = true;
             self.threads.roots[root as usize].repeated = true;
             self.enter(
@@ -160,6 +165,7 @@ impl<'a> Instantiation<'a> {
         entry.facts.clear();
         entry.escaped.clear();
         entry.escaped_arguments.clear();
+        let chain = self.chain(root, function, parent);
         let known = self.index.entry((root, function)).or_default().clone();
         for id in known {
             let frame = id + 1;
@@ -168,6 +174,7 @@ impl<'a> Instantiation<'a> {
             if context.arguments == arguments
                 && context.private == private
                 && context.entry == entry
+                && context.chain == chain
                 && context.argument_points == argument_points
             {
                 context.entered = context.entered.saturating_add(1);
@@ -187,12 +194,35 @@ impl<'a> Instantiation<'a> {
             argument_points,
             private,
             entry,
+            chain,
+            merged: false,
             parent,
             entered: 1,
         });
         self.total += 1;
         self.index.entry((root, function)).or_default().push(id);
         self.queue.push(id);
+    }
+
+    /// The calls that tell threads created below apart; none where no thread is created.
+    fn chain(
+        &self,
+        root: RootId,
+        function: FunctionId,
+        parent: Option<(ContextId, u32)>,
+    ) -> SmallVec<[CallSite; 2]> {
+        let mut chain = SmallVec::new();
+        if let Some((caller, inst)) = parent
+            && self.contexts[caller as usize].root == root
+            && self.graph.may_create[function.index()]
+        {
+            let caller = &self.contexts[caller as usize];
+            chain = caller.chain.clone();
+            chain.push((caller.function, inst));
+            let extra = chain.len().saturating_sub(MAX_CHAIN);
+            chain.drain(..extra);
+        }
+        chain
     }
 
     fn enter_generic(
@@ -225,6 +255,8 @@ impl<'a> Instantiation<'a> {
             argument_points: Vec::new(),
             private: BTreeSet::new(),
             entry,
+            chain: SmallVec::new(),
+            merged: true,
             parent,
             entered: 2,
         });
@@ -260,7 +292,21 @@ impl<'a> Instantiation<'a> {
 
     pub fn absolute(&self, id: ContextId, relative: &Path) -> Path {
         let mut path = self.contexts[id as usize].entry.clone();
-        compose(&mut path, relative, &|atom| self.bind(id, atom));
+        let context = &self.contexts[id as usize];
+        if context.merged && !relative.threads.is_empty() {
+            let mut relative = relative.clone();
+            relative.threads = std::mem::take(&mut relative.threads)
+                .into_iter()
+                .map(|(id, live)| {
+                    let many =
+                        Live { many: true, repeated: true, handle: None, range: None, ..live };
+                    (CreateId::any(id.site), many)
+                })
+                .collect();
+            compose(&mut path, &relative, &[], &|atom| self.bind(id, atom));
+            return path;
+        }
+        compose(&mut path, relative, &context.chain, &|atom| self.bind(id, atom));
         path
     }
 
@@ -341,11 +387,23 @@ impl<'a> Instantiation<'a> {
             self.points.entries.get(&(function, create.inst)).cloned().unwrap_or_default();
         let argument =
             create.argument.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
-        let old = state.threads.get(&create.id).filter(|live| !live.ended);
-        let again = old.is_some();
-        let repeated = old.is_some_and(|live| live.current || live.repeated);
+        let context = &self.contexts[id as usize];
+        let merged = context.merged;
+        let created = if merged {
+            CreateId::any((function, create.inst))
+        } else {
+            CreateId::new((function, create.inst)).called_from(&context.chain)
+        };
+        let alive: Vec<&Live> = state
+            .threads
+            .iter()
+            .filter(|(id, live)| id.may_be(&created) && !live.ended)
+            .map(|(_, live)| live)
+            .collect();
+        let again = merged || !alive.is_empty();
+        let repeated = merged || alive.iter().any(|live| live.current || live.repeated);
         for target in targets {
-            let root = self.threads.root(Some(create.id), target);
+            let root = self.threads.root(Some(created.clone()), target);
             let entry = &mut self.threads.roots[root as usize];
             entry.many |= again || create.many;
             entry.repeated |= repeated || create.many;
@@ -488,13 +546,12 @@ impl<'a> Instantiation<'a> {
                 let threads: Vec<_> = state
                     .threads
                     .iter()
-                    .map(|(id, live)| (*id, live.ended, live.current))
+                    .map(|(id, live)| (id.clone(), live.ended, live.current))
                     .collect();
                 let key = (
                     root,
                     function,
-                    access.inst,
-                    access.operand,
+                    (access.inst, access.operand, access.kind, access.atomic, access.size),
                     address.clone(),
                     locks,
                     threads,

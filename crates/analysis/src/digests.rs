@@ -7,7 +7,7 @@ use racewarden_finding::LockMode;
 
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
 use crate::pointsto::{Location, ObjectKind};
-use crate::state::Held;
+use crate::state::{CreateId, Held};
 use crate::sym::{Atom, Frame, Sym};
 use crate::threads::{MAIN, RootId};
 
@@ -175,16 +175,17 @@ impl Digest for ThreadOrder {
 impl Whole<'_> {
     /// Where the handle of a root that was created once is stored.
     fn handle_of(&self, root: RootId) -> Option<Sym> {
-        let create = self.root(root).create?;
+        let create = self.root(root).create.as_ref()?;
         let instantiation = self.instantiation;
-        let site = *instantiation.graph.create_sites.get(create as usize)?;
+        let summary = &instantiation.summaries[create.site.0.index()];
+        let record = summary.creates.iter().find(|record| record.inst == create.site.1)?;
         let mut found = None;
         for (id, context) in instantiation.contexts.iter().enumerate() {
-            if context.function != site.0 {
+            if context.function != create.site.0
+                || CreateId::new(create.site).called_from(&context.chain) != *create
+            {
                 continue;
             }
-            let summary = &instantiation.summaries[site.0.index()];
-            let record = summary.creates.iter().find(|record| record.inst == site.1)?;
             let handle = record
                 .handle
                 .as_ref()?

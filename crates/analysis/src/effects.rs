@@ -195,6 +195,8 @@ pub struct Effects {
     atomic_bodies: Vec<bool>,
     /// Threads may be cancelled.
     pub cancels: bool,
+    /// The program jumps out of functions (`longjmp`).
+    pub jumps: bool,
     /// Functions that nothing is known about and that get or return pointers.
     pub unknown: Vec<FunctionId>,
 }
@@ -214,7 +216,12 @@ impl Effects {
                 model.effects.iter().any(|e| matches!(e, models::Effect::Cancel { .. }))
             });
             let has_body = !function.is_declaration();
+            effects.jumps |= symbol.contains("setjmp");
             let own = match model {
+                Some(_) if symbol.contains("setjmp") => Some(vec![Effect::Unlock {
+                    // It returns again with the locks of whoever jumped.
+                    lock: LockName::Argument(u32::MAX),
+                }]),
                 Some(model) if !(has_body && atomic) => Some(convert(program, model)),
                 _ if has_body => None,
                 _ if symbol.starts_with("llvm.") => Some(Vec::new()),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
-use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Program, Value};
+use racewarden_ir::{AtomicOrder, Callee, Function, FunctionId, InstId, Op, Program, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::Cfg;
@@ -27,7 +27,6 @@ pub struct Env<'a> {
     pub points: &'a PointsTo,
     /// Objects that two threads may reach and one may write; the others' accesses are left out.
     pub shared: &'a [bool],
-    pub creates: &'a FxHashMap<CallSite, CreateId>,
     /// Loads of memory that does not change while threads run.
     pub stable: &'a FxHashSet<CallSite>,
     /// Objects that hold a thread handle and are written by something else than a create call.
@@ -56,6 +55,8 @@ pub struct Flow<'a> {
     returned: Vec<(Option<Sym>, bool)>,
     /// What leaves the last call when it throws.
     thrown: Vec<Path>,
+    /// Atomic loads of once controls: a value other than zero says that it was done.
+    guards: Vec<(Sym, Held)>,
 }
 
 struct FunctionOracle<'a> {
@@ -112,8 +113,10 @@ pub fn analyse(
         exits: Vec::new(),
         returned: Vec::new(),
         thrown: Vec::new(),
+        guards: Vec::new(),
     };
     flow.find_range_joins();
+    flow.find_guards();
     flow.run();
     flow.finish()
 }
@@ -313,7 +316,7 @@ impl<'a> Flow<'a> {
         for target in targets {
             let Some(summary) = (self.summaries)(target) else { continue };
             for path in &mut before {
-                compose(path, &summary.possible, &bind);
+                compose(path, &summary.possible, &[(self.id, inst)], &bind);
                 for index in &summary.possible.escaped_arguments {
                     if let Some(Some(sym)) = syms.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(path));
@@ -332,7 +335,7 @@ impl<'a> Flow<'a> {
             possible.overwritten.extend(path.overwritten.iter().cloned());
             possible.escaped_arguments.extend(&path.escaped_arguments);
             for (id, live) in &path.threads {
-                possible.threads.entry(*id).or_insert_with(|| Live {
+                possible.threads.entry(id.clone()).or_insert_with(|| Live {
                     handle: None,
                     range: None,
                     ended: false,
@@ -459,6 +462,7 @@ impl<'a> Flow<'a> {
             for path in &leaving {
                 let mut path = path.clone();
                 if self.takes(last, to, &mut path) {
+                    self.pass_guards(&mut path);
                     self.cross(block, to, &mut path);
                     taken.push(path);
                 }
@@ -469,6 +473,53 @@ impl<'a> Flow<'a> {
             }
         }
         result
+    }
+
+    /// Loads of the controls of local statics, before the slow path asks the library.
+    fn find_guards(&mut self) {
+        let mut controls: Vec<Sym> = Vec::new();
+        for instruction in &self.function.instructions {
+            let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
+                continue;
+            };
+            for effect in self.env.effects.of(*target).into_iter().flatten() {
+                if let Effect::OnceBegin { control, .. } = effect {
+                    let control = arguments.get(*control as usize).and_then(|v| self.sym(v));
+                    controls.extend(control);
+                }
+            }
+        }
+        if controls.is_empty() {
+            return;
+        }
+        for (inst, instruction) in self.function.instructions.iter().enumerate() {
+            let Op::Load { address, order: Some(order), .. } = &instruction.op else { continue };
+            let synchronises = matches!(order, AtomicOrder::Acquire | AtomicOrder::SeqCst);
+            let Some(control) = self.sym(address).filter(|sym| controls.contains(sym)) else {
+                continue;
+            };
+            if synchronises {
+                let held = Held {
+                    lock: control,
+                    points: self.points(address).into(),
+                    mode: LockMode::Read,
+                    size: 1,
+                    count: 1,
+                    after: BTreeSet::new(),
+                    acquired_at: (self.id, inst as u32),
+                };
+                self.guards.push((self.syms.inst(inst as u32), held));
+            }
+        }
+    }
+
+    fn pass_guards(&self, path: &mut Path) {
+        for (value, held) in &self.guards {
+            let known = path.held.iter().any(|other| other.lock == held.lock);
+            if !known && path.fact(value) == Some(Fact::Differs(0)) {
+                path.acquire(held.clone());
+            }
+        }
     }
 
     /// Adds what the branch says; `false` when the path contradicts it.
@@ -832,7 +883,7 @@ impl<'a> Flow<'a> {
         for path in paths.iter() {
             for exit in &summary.exits {
                 let mut path = path.clone();
-                compose(&mut path, &exit.path, &bind);
+                compose(&mut path, &exit.path, &[(self.id, inst)], &bind);
                 for index in &exit.path.escaped_arguments {
                     if let Some(Some(sym)) = arguments.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(&mut path));
@@ -1033,7 +1084,7 @@ impl<'a> Flow<'a> {
         arguments: &[Value],
         paths: &mut Vec<Path>,
     ) {
-        let Some(&id) = self.env.creates.get(&(self.id, inst)) else { return };
+        let id = CreateId::new((self.id, inst));
         let value = |index: Option<u32>| index.and_then(|i| arguments.get(i as usize));
         let place = value(handle).and_then(|value| {
             let points = self.points(value);
@@ -1046,7 +1097,7 @@ impl<'a> Flow<'a> {
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
-            self.summary.creates.push(Create { inst, id, argument, handle, state, apart, many });
+            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
         }
         if let Some(argument) = &argument {
             self.escape(argument, paths);
@@ -1066,7 +1117,7 @@ impl<'a> Flow<'a> {
                 ended: false,
                 range: range.clone().map(|(_, range)| Arc::new(range)),
             };
-            path.create(id, live);
+            path.create(id.clone(), live);
             // What was loaded from unchanging memory may have been loaded before it was final.
             path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
         }
@@ -1098,15 +1149,15 @@ impl<'a> Flow<'a> {
 
     /// A handler may run from now on, as a thread that nobody joins.
     fn handler(&mut self, inst: u32, kind: HandlerKind, paths: &mut Vec<Path>) {
-        let Some(&id) = self.env.creates.get(&(self.id, inst)) else { return };
+        let id = CreateId::new((self.id, inst));
         let many = kind == HandlerKind::ThreadExit;
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, handle, apart) = (None, None, None);
-            self.summary.creates.push(Create { inst, id, argument, handle, state, apart, many });
+            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
         }
         for path in paths {
-            path.create(id, Live { current: true, many, ..Live::default() });
+            path.create(id.clone(), Live { current: true, many, ..Live::default() });
         }
     }
 }
@@ -1189,7 +1240,12 @@ fn truth(_condition: &Sym, holds: bool) -> Fact {
 }
 
 /// Applies a callee's relative effect to the caller's path (RELAY's `lockUpdate`, Figure 3).
-pub fn compose(path: &mut Path, effect: &Path, bind: &impl Fn(&Atom) -> Option<Sym>) {
+pub fn compose(
+    path: &mut Path,
+    effect: &Path,
+    callers: &[CallSite],
+    bind: &impl Fn(&Atom) -> Option<Sym>,
+) {
     for released in &effect.released {
         let lock = released.lock.as_ref().and_then(|lock| lock.substitute(bind));
         path.release(Released { lock, points: released.points.clone(), any: released.any });
@@ -1226,7 +1282,8 @@ pub fn compose(path: &mut Path, effect: &Path, bind: &impl Fn(&Atom) -> Option<S
             range: live.range.as_ref().and_then(|range| bind_range(range, bind)).map(Arc::new),
             ..live.clone()
         };
-        match path.threads.get_mut(id) {
+        let id = id.called_from(callers);
+        match path.threads.get_mut(&id) {
             Some(_) if bound.ended => {}
             Some(old) if !old.ended => {
                 old.many = true;
@@ -1236,7 +1293,7 @@ pub fn compose(path: &mut Path, effect: &Path, bind: &impl Fn(&Atom) -> Option<S
                 old.current = true;
             }
             _ => {
-                path.threads.insert(*id, bound);
+                path.threads.insert(id, bound);
             }
         }
     }

@@ -191,7 +191,9 @@ impl Naming<'_> {
         let many = if data.many { ", many" } else { "" };
         let site = data
             .create
-            .and_then(|create| self.instantiation.graph.create_sites.get(create as usize));
+            .as_ref()
+            .filter(|create| create.site.1 != u32::MAX)
+            .map(|create| create.chain.first().copied().unwrap_or(create.site));
         match site {
             Some(site) => format!("{name} (created at {}{many})", self.at(site.0, site.1)),
             None => format!("{name} (called from outside{many})"),

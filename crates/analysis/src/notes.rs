@@ -17,6 +17,10 @@ pub fn collect(instantiation: &Instantiation<'_>, reachable: &[bool], threaded: 
     unknown_functions(instantiation, reachable, &mut notes);
     unresolved_calls(instantiation, reachable, &mut notes);
     unknown_pointers(instantiation, reachable, &mut notes);
+    if instantiation.effects.jumps {
+        let text = "setjmp is used: threads created before a jump back are not followed";
+        notes.push(Note::weakens(Engine::Check, text));
+    }
     for note in &program.module.notes {
         let weakens = matches!(
             note.kind,

@@ -136,6 +136,10 @@ impl Scan<'_> {
         }
         let effects: Vec<Effect> =
             effects_of_call(self.effects, self.points, (id, inst), callee).cloned().collect();
+        // What the library writes to a handle when it creates, joins or detaches keeps it true.
+        let keeps = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Join { .. } | Effect::Create { .. }));
         for effect in effects {
             match effect {
                 Effect::Access { pointer, write: true, length, .. } => {
@@ -147,7 +151,7 @@ impl Scan<'_> {
                         Length::Open => OPEN,
                     };
                     if let Some(value) = arguments.get(pointer as usize) {
-                        self.write(id, inst, value, size, true);
+                        self.write(id, inst, value, size, !keeps);
                     }
                 }
                 Effect::Copy { to: pointer, .. }

@@ -22,12 +22,49 @@ use std::sync::Arc;
 
 use racewarden_finding::LockMode;
 use racewarden_ir::FunctionId;
+use smallvec::SmallVec;
 
-use crate::pointsto::{Location, may_overlap};
+use crate::pointsto::{CallSite, Location, may_overlap};
 use crate::sym::{Atom, LOCAL, Sym};
 
-/// A call that creates threads, in the program's list of them.
-pub type CreateId = u32;
+/// A call that creates threads, with the calls that lead to it from the function (in a summary)
+/// or the thread's entry (in a context): two threads started through one helper are two.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CreateId {
+    pub site: CallSite,
+    /// Outermost call first, at most [`MAX_CHAIN`].
+    pub chain: SmallVec<[CallSite; 2]>,
+    /// The chain is not known: this stands for every chain.
+    pub any_chain: bool,
+}
+
+pub const MAX_CHAIN: usize = 4;
+
+impl CreateId {
+    pub fn new(site: CallSite) -> Self {
+        CreateId { site, chain: SmallVec::new(), any_chain: false }
+    }
+
+    pub fn any(site: CallSite) -> Self {
+        CreateId { site, chain: SmallVec::new(), any_chain: true }
+    }
+
+    /// As seen from further up the stack.
+    pub fn called_from(&self, callers: &[CallSite]) -> Self {
+        if self.any_chain || callers.is_empty() {
+            return self.clone();
+        }
+        let mut chain: SmallVec<[CallSite; 2]> = callers.into();
+        chain.extend_from_slice(&self.chain);
+        let extra = chain.len().saturating_sub(MAX_CHAIN);
+        chain.drain(..extra);
+        CreateId { site: self.site, chain, any_chain: false }
+    }
+
+    pub fn may_be(&self, other: &CreateId) -> bool {
+        self.site == other.site && (self.any_chain || other.any_chain || self.chain == other.chain)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
@@ -134,7 +171,7 @@ impl Path {
         for (id, live) in &other.threads {
             match self.threads.get_mut(id) {
                 None => {
-                    self.threads.insert(*id, live.clone());
+                    self.threads.insert(id.clone(), live.clone());
                 }
                 Some(own) => own.join(live),
             }
@@ -226,7 +263,7 @@ impl Path {
 
     /// A thread may have been created whose handle is stored at `handle`.
     pub fn create(&mut self, id: CreateId, new: Live) {
-        self.overwrite(new.handle.as_ref(), Some(id));
+        self.overwrite(new.handle.as_ref(), Some(&id));
         match self.threads.get_mut(&id) {
             Some(old) if !old.ended => {
                 old.many = true;
@@ -247,9 +284,9 @@ impl Path {
     }
 
     /// The handle at this place (any place for `None`) may be another thread's from now on.
-    pub fn overwrite(&mut self, handle: Option<&Sym>, except: Option<CreateId>) {
+    pub fn overwrite(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
         for (id, live) in &mut self.threads {
-            if Some(*id) == except {
+            if Some(id) == except {
                 continue;
             }
             if let Some(old) = &live.handle

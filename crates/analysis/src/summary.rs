@@ -6,7 +6,7 @@ use std::sync::Arc;
 use racewarden_finding::AccessKind;
 use racewarden_ir::FunctionId;
 
-use crate::state::{CreateId, Fact, Path};
+use crate::state::{Fact, Path};
 use crate::sym::Sym;
 
 /// One way to leave the function.
@@ -51,7 +51,6 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Create {
     pub inst: u32,
-    pub id: CreateId,
     pub argument: Option<Sym>,
     pub handle: Option<Sym>,
     pub state: Arc<Path>,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use racewarden_ir::FunctionId;
 use rustc_hash::FxHashSet;
 
+use crate::pointsto::CallSite;
 use crate::state::{CreateId, Live, Path};
 
 pub type RootId = u32;
@@ -38,7 +39,7 @@ pub struct Root {
 #[derive(Debug, Default)]
 pub struct Threads {
     pub roots: Vec<Root>,
-    by_create: BTreeMap<CreateId, Vec<RootId>>,
+    by_site: BTreeMap<CallSite, Vec<RootId>>,
     /// Everything a root may ever have created, itself included.
     descendants: Vec<FxHashSet<RootId>>,
     /// What may go on after the root has ended.
@@ -56,7 +57,7 @@ impl Threads {
         }
         let id = self.roots.len() as RootId;
         self.roots.push(Root {
-            create,
+            create: create.clone(),
             function,
             many: false,
             repeated: false,
@@ -66,7 +67,7 @@ impl Threads {
             ends_anywhere: false,
         });
         if let Some(create) = create {
-            self.by_create.entry(create).or_default().push(id);
+            self.by_site.entry(create.site).or_default().push(id);
         }
         id
     }
@@ -146,15 +147,17 @@ impl Threads {
         }
     }
 
-    pub fn of_create(&self, create: CreateId) -> &[RootId] {
-        self.by_create.get(&create).map_or(&[], Vec::as_slice)
+    pub fn of_create<'a>(&'a self, create: &'a CreateId) -> impl Iterator<Item = RootId> + 'a {
+        self.by_site.get(&create.site).into_iter().flatten().copied().filter(|&root| {
+            self.roots[root as usize].create.as_ref().is_some_and(|own| own.may_be(create))
+        })
     }
 
     /// The roots that may be alive in this state because of what its thread created.
     pub fn alive(&self, state: &Path) -> FxHashSet<RootId> {
         let mut result = FxHashSet::default();
         for (create, live) in &state.threads {
-            for &root in self.of_create(*create) {
+            for root in self.of_create(create) {
                 if live.ended {
                     result.extend(&self.survivors[root as usize]);
                 } else {
@@ -173,8 +176,12 @@ impl Threads {
         self.alive(state).contains(&other) || self.inherited[own as usize].contains(&other)
     }
 
+    /// What the state knows of this root, when one create call stands for it.
     pub fn live_entry<'a>(&self, state: &'a Path, other: RootId) -> Option<&'a Live> {
-        state.threads.get(&self.roots[other as usize].create?)
+        let create = self.roots[other as usize].create.as_ref()?;
+        let mut entries = state.threads.iter().filter(|(id, _)| id.may_be(create));
+        let (_, only) = entries.next()?;
+        entries.next().is_none().then_some(only)
     }
 }
 

@@ -12,6 +12,7 @@ use std::process::Command;
 use racewarden_analysis::{Options, check};
 use racewarden_finding::{Conclusion, Report};
 use racewarden_models::Models;
+use rayon::prelude::*;
 
 fn programs(folder: &Path, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> =
@@ -79,11 +80,16 @@ fn annotated_programs_get_the_result_that_they_state() {
     let mut list = Vec::new();
     programs(&root, &mut list);
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let mut problems = Vec::new();
-    for (index, source) in list.iter().enumerate() {
-        let bitcode = scratch.path().join(format!("{index}.bc"));
-        judge(source, &checked(source, &bitcode), &mut problems);
-    }
+    let problems: Vec<String> = list
+        .par_iter()
+        .enumerate()
+        .flat_map(|(index, source)| {
+            let bitcode = scratch.path().join(format!("{index}.bc"));
+            let mut problems = Vec::new();
+            judge(source, &checked(source, &bitcode), &mut problems);
+            problems
+        })
+        .collect();
     assert!(
         problems.is_empty(),
         "{} of {} programs' marks:\n{}",

@@ -1,0 +1,23 @@
+// The deepest call releases the lock.
+#include <pthread.h>
+int x;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void down(int n) {
+  if (n == 0) {
+    pthread_mutex_unlock(&m);
+    return;
+  }
+  down(n - 1);
+}
+void *worker(void *unused) {
+  pthread_mutex_lock(&m);
+  down(5);
+  x++; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, worker, 0);
+  pthread_create(&u, 0, worker, 0);
+  return 0;
+}

@@ -1,0 +1,6 @@
+// api
+#include <pthread.h>
+static int calls;
+void record(void) {
+  calls++; // RACE!
+}

@@ -1,0 +1,15 @@
+// The guard is gone at the end of its block.
+#include <mutex>
+#include <thread>
+std::mutex m;
+int x;
+void work() {
+  { std::lock_guard<std::mutex> guard(m); }
+  x++; // RACE!
+}
+int main() {
+  std::thread t(work), u(work);
+  t.join();
+  u.join();
+  return x; // NORACE
+}
