@@ -33,7 +33,8 @@ const PROGRAMS: [Program; 8] = [
     Program {
         name: "redis",
         package: "redis",
-        build: "make -j2",
+        // Debian's package takes lzf and jemalloc from the system.
+        build: "CFLAGS=-I/usr/include/liblzf LDFLAGS='-latomic -llzf' make -j2 USE_SYSTEM_JEMALLOC=yes USE_JEMALLOC=yes",
         ask: &[("redis-server", "--version"), ("redis-cli", "--version")],
     },
     Program { name: "zstd", package: "libzstd", build: "make -j2", ask: &[("zstd", "--version")] },
