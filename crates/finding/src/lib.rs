@@ -8,6 +8,8 @@
 //!
 //! This crate does no IO and knows no engine.
 
+#![forbid(unsafe_code)]
+
 mod conclusion;
 mod fingerprint;
 mod merge;

@@ -7,6 +7,8 @@
 //! `bitcode` crate), so an instrumented build, a trace and the model all name the same
 //! instruction by `(function, ordinal)`.
 
+#![forbid(unsafe_code)]
+
 mod entities;
 mod instruction;
 mod link;

@@ -5,6 +5,8 @@
 //! and line numbers. No arguments, no environment, no values, no file contents. `racewarden pod
 //! show` prints exactly these messages.
 
+#![forbid(unsafe_code)]
+
 mod assignment;
 mod build;
 mod project;

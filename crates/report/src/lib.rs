@@ -3,6 +3,8 @@
 //! What the formats say in words (why nothing orders a pair, a hint at the fix) is in [`words`],
 //! so that they agree. Source lines come from [`Sources`], the only thing here that reads files.
 
+#![forbid(unsafe_code)]
+
 pub mod html;
 mod json;
 #[cfg(test)]

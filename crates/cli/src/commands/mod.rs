@@ -6,9 +6,12 @@ use clap::Subcommand;
 
 mod capture;
 mod check;
+mod completions;
 mod confirm;
 mod diff;
+mod doctor;
 mod hive;
+mod man;
 mod mark;
 mod model;
 mod pod;
@@ -55,6 +58,12 @@ pub enum Command {
     Diff(diff::Args),
     /// Write a report of what the ledger holds
     Report(report::Args),
+    /// Tell what is missing on this machine and how to install it
+    Doctor(doctor::Args),
+    /// Print a shell's completion script
+    Completions(completions::Args),
+    /// Print the manual page, or write all pages into a folder
+    Man(man::Args),
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -75,5 +84,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Mark(args) => mark::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Report(args) => report::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     }
 }
