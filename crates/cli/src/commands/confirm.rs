@@ -74,7 +74,11 @@ impl BudgetArgs {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let mut report = candidates(&args.report)?;
+    let mut report = if args.report.is_empty() {
+        super::check::check_capture(&capture)?
+    } else {
+        candidates(&args.report)?
+    };
     let request = ConfirmRequest {
         arguments: &args.arguments,
         input: args.stdin.as_deref(),
@@ -99,7 +103,6 @@ pub struct ConfirmRequest<'a> {
 
 /// Reads the given reports as one.
 pub fn candidates(files: &[PathBuf]) -> anyhow::Result<Report> {
-    anyhow::ensure!(!files.is_empty(), "give candidates with --report FILE.json");
     let mut all = Report::default();
     for file in files {
         let one = read_report(file)?;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use racewarden_analysis::Options;
-use racewarden_finding::{Engine, Note, conclude};
+use racewarden_capture::Capture;
+use racewarden_finding::{Engine, Note, Report, conclude};
+use racewarden_ir::Program;
 use racewarden_models::Models;
 
 use crate::inputs::InputArgs;
@@ -56,34 +58,15 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let paths: Vec<_> = capture.units.iter().map(|unit| &unit.bitcode).collect();
-    let modules = racewarden_bitcode::lower_units(&paths, true)?;
-    let program = racewarden_ir::link(modules);
-    let user_models;
-    let models = match user_model_file(&args) {
-        Some(path) => {
-            user_models = Models::with_user_file(&path)?;
-            &user_models
-        }
-        None => Models::builtin(),
-    };
-    let options = Options { api: args.api };
+    let subject = Subject::load(&capture, args.models.clone(), args.api)?;
     if let Some([first, second]) = args.why.as_deref() {
-        let lines = racewarden_analysis::why(&program, models, &options, first, second);
+        let (models, options) = (subject.models(), &subject.options);
+        let lines = racewarden_analysis::why(&subject.program, models, options, first, second);
         write_to_stdout(&(lines.join("\n") + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
 
-    let mut report = racewarden_analysis::check(&program, models, &options);
-    for note in &capture.notes {
-        report.notes.push(if note.incomplete {
-            Note::weakens(Engine::Capture, note.text.clone())
-        } else {
-            Note::info(Engine::Capture, note.text.clone())
-        });
-    }
-    // What is set aside still exists: the conclusion is about all of it.
-    report.conclusion = conclude(&report.races, &report.notes, true);
+    let mut report = subject.check(&capture);
     let filters = filters::Filters {
         all: args.all,
         only: &args.only,
@@ -96,13 +79,50 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     args.output.emit(&report)
 }
 
-/// The file named on the command line, else the project's own.
-fn user_model_file(args: &Args) -> Option<PathBuf> {
-    if args.models.is_some() {
-        return args.models.clone();
+/// Checks a captured target and shows everything, for commands that go on from there.
+pub fn check_capture(capture: &Capture) -> anyhow::Result<Report> {
+    let mut report = Subject::load(capture, None, false)?.check(capture);
+    report.finish();
+    Ok(report)
+}
+
+/// A program with the models that apply to it.
+struct Subject {
+    program: Program,
+    /// `None` when the user adds nothing to the built-in ones.
+    own_models: Option<Models>,
+    options: Options,
+}
+
+impl Subject {
+    fn load(capture: &Capture, models: Option<PathBuf>, api: bool) -> anyhow::Result<Self> {
+        let paths: Vec<_> = capture.units.iter().map(|unit| &unit.bitcode).collect();
+        let program = racewarden_ir::link(racewarden_bitcode::lower_units(&paths, true)?);
+        let file = models.or_else(|| {
+            let own = PathBuf::from("racewarden.toml");
+            own.is_file().then_some(own)
+        });
+        let own_models = file.map(|path| Models::with_user_file(&path)).transpose()?;
+        Ok(Subject { program, own_models, options: Options { api } })
     }
-    let own = PathBuf::from("racewarden.toml");
-    own.is_file().then_some(own)
+
+    fn models(&self) -> &Models {
+        self.own_models.as_ref().unwrap_or_else(|| Models::builtin())
+    }
+
+    /// What is later set aside still exists: the conclusion is about all of it.
+    fn check(&self, capture: &Capture) -> Report {
+        let mut report = racewarden_analysis::check(&self.program, self.models(), &self.options);
+        for note in &capture.notes {
+            report.notes.push(if note.incomplete {
+                Note::weakens(Engine::Capture, note.text.clone())
+            } else {
+                Note::info(Engine::Capture, note.text.clone())
+            });
+        }
+        report.conclusion = conclude(&report.races, &report.notes, true);
+        report
+    }
 }
 
 /// Reads a file that the user named.
