@@ -11,6 +11,7 @@ mod confirm;
 mod diff;
 mod doctor;
 mod hive;
+mod hunt;
 mod man;
 mod mark;
 mod model;
@@ -26,6 +27,8 @@ mod trace;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Find, prove and explain the races of a program with all engines
+    Hunt(hunt::Args),
     /// Capture a build, sources or bitcode for the engines
     Capture(capture::Args),
     /// Find candidate races in the whole program without running it
@@ -68,6 +71,7 @@ pub enum Command {
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Hunt(args) => hunt::run(args),
         Command::Capture(args) => capture::run(args),
         Command::Check(args) => check::run(args),
         Command::Confirm(args) => confirm::run(args),

@@ -20,9 +20,10 @@ use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 use crate::runtime::{RuntimeMode, build_cache};
 
-#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetectorEngine {
     /// Report suspicions at once: for short runs
+    #[default]
     Short,
     /// Wait for a suspicion to repeat: for long runs
     Long,
@@ -46,7 +47,7 @@ pub struct Args {
     arguments: Vec<String>,
 }
 
-#[derive(clap::Args, Debug, Clone)]
+#[derive(clap::Args, Debug, Clone, Default)]
 pub struct RunArgs {
     /// How suspicions are judged; what happens-before proves is always reported
     #[arg(long, value_enum, default_value = "short")]
@@ -71,6 +72,14 @@ pub struct RunArgs {
     /// Suppressions in TSan's format (`race:function_or_file`)
     #[arg(long, value_name = "FILE")]
     pub suppressions: Option<PathBuf>,
+
+    /// Standard input for every run [default: the command's own]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
+
+    /// The program's output goes nowhere and its input is empty: for stages of a hunt.
+    #[arg(skip)]
+    pub quiet: bool,
 }
 
 /// How one run ended.
@@ -117,7 +126,7 @@ pub fn detect(
             (None, 0) => 0,
             (None, round) => u64::from(round),
         };
-        if options.runs > 1 {
+        if options.runs > 1 && !options.quiet {
             eprintln!("run {} of {} (seed {seed})", round + 1, options.runs);
         }
         let outcome = run_once(&program, options, arguments, seed, keep_stdout)?;
@@ -187,7 +196,15 @@ fn run_once(
         DetectorEngine::Hb => "hb",
     };
     command.env("RACEWARDEN_OPTIONS", format!("engine={engine} seed={seed} {given}"));
-    if !keep_stdout {
+    if let Some(input) = &options.stdin {
+        let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
+        command.stdin(file);
+    } else if options.quiet {
+        command.stdin(Stdio::null());
+    }
+    if options.quiet {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    } else if !keep_stdout {
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(Stdio::from(stderr));
     }

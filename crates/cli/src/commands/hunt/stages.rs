@@ -1,0 +1,185 @@
+//! The stages of a hunt and what each hands to the next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use racewarden_capture::Capture;
+use racewarden_finding::{
+    Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, merge_races,
+};
+
+use super::{Args, HuntEngine};
+use crate::commands::confirm::{ConfirmRequest, confirm};
+use crate::commands::{check, run};
+use crate::gate::Limits;
+
+/// What is left of the budget is shared so: a run may take a quarter, confirm gets the rest.
+const RUN_SHARE: f64 = 0.25;
+/// Runs with different schedules; the first is the program's own.
+const RUNS: u32 = 4;
+/// A program that is still running after this long in a hunt with the default budget is taken for
+/// a server.
+const SHORTEST_RUN: Duration = Duration::from_secs(2);
+
+pub struct Hunt<'a> {
+    capture: &'a Capture,
+    args: &'a Args,
+    started: Instant,
+    interrupted: Arc<AtomicBool>,
+    report: Report,
+    /// The static engine excluded every pair and nothing weakened it.
+    proved_race_free: bool,
+}
+
+impl<'a> Hunt<'a> {
+    pub fn new(capture: &'a Capture, args: &'a Args) -> Self {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        // Without the handler Ctrl-C ends the hunt at once; nothing else depends on it.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone());
+        Hunt {
+            capture,
+            args,
+            started: Instant::now(),
+            interrupted,
+            report: Report::default(),
+            proved_race_free: false,
+        }
+    }
+
+    pub fn conduct(&mut self) {
+        let units = self.capture.units.len();
+        tell("capture", &format!("{units} {}", plural(units, "unit")));
+        type Stage<'a> = fn(&mut Hunt<'a>) -> anyhow::Result<String>;
+        let stages: [(HuntEngine, &str, Engine, Stage<'a>); 3] = [
+            (HuntEngine::Check, "check", Engine::Check, Hunt::check),
+            (HuntEngine::Run, "run", Engine::Run, Hunt::run),
+            (HuntEngine::Confirm, "confirm", Engine::Confirm, Hunt::confirm),
+        ];
+        for (engine, name, finder, stage) in stages {
+            if !self.args.engines.contains(&engine) {
+                continue;
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                self.weaken(finder, format!("interrupted before {name}"));
+                continue;
+            }
+            if engine != HuntEngine::Check && self.left().is_zero() {
+                self.weaken(finder, format!("no time was left for {name}; see --budget"));
+                continue;
+            }
+            match stage(self) {
+                Ok(summary) => tell(name, &summary),
+                Err(error) => {
+                    tell(name, &format!("failed: {error:#}"));
+                    self.weaken(finder, format!("{name} failed: {error:#}"));
+                }
+            }
+        }
+    }
+
+    /// The report with its conclusion: proof makes it racy; race-free is only what the static
+    /// engine proved, and only when no run contradicts it.
+    pub fn finish(mut self) -> Report {
+        self.report.conclusion = match conclude(&self.report.races, &self.report.notes, false) {
+            Conclusion::Racy => Conclusion::Racy,
+            _ if self.proved_race_free && self.report.races.is_empty() => Conclusion::RaceFree,
+            _ => Conclusion::Unknown,
+        };
+        self.report.finish();
+        self.report
+    }
+
+    fn check(&mut self) -> anyhow::Result<String> {
+        let found = check::check_capture(self.capture)?;
+        self.proved_race_free = found.conclusion == Conclusion::RaceFree;
+        let candidates = found.races.len();
+        let excluded: u64 = found.excluded.values().sum();
+        let reasons: Vec<String> =
+            found.excluded.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+        self.take(found);
+        let mut text = format!("{candidates} candidate {}", plural(candidates, "race"));
+        if excluded > 0 {
+            text += &format!(", {excluded} pairs excluded ({})", reasons.join(", "));
+        }
+        Ok(text)
+    }
+
+    fn run(&mut self) -> anyhow::Result<String> {
+        let options = run::RunArgs {
+            runs: RUNS,
+            timeout: Some(self.run_limit().as_secs_f64()),
+            quiet: true,
+            stdin: self.args.stdin.clone(),
+            ..run::RunArgs::default()
+        };
+        let found = run::detect(self.capture, &options, &self.args.arguments, false)?;
+        let observed = found.races.iter().filter(|race| race.verdict.is_proof()).count();
+        let suspected = found.races.len() - observed;
+        // A watched run says nothing about other runs, so its notes weaken no static proof.
+        self.take(found);
+        Ok(match suspected {
+            0 => format!("{observed} observed"),
+            _ => format!("{observed} observed, {suspected} suspected"),
+        })
+    }
+
+    fn confirm(&mut self) -> anyhow::Result<String> {
+        if !self.report.races.iter().any(|race| race.verdict.is_open()) {
+            return Ok("nothing to confirm".to_owned());
+        }
+        let limits = Limits {
+            runs: 16,
+            time: self.left(),
+            wait: Duration::from_millis(200),
+            run_time: self.run_limit(),
+        };
+        let request = ConfirmRequest {
+            arguments: &self.args.arguments,
+            input: self.args.stdin.as_deref(),
+            limits,
+        };
+        confirm(self.capture, &mut self.report, &request)?;
+        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+        for race in &self.report.races {
+            *counts.entry(race.verdict).or_default() += 1;
+        }
+        let shown: Vec<String> =
+            counts.iter().rev().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        Ok(shown.join(", "))
+    }
+
+    /// Adds what an engine found. Notes of engines that watch single runs are kept as they are,
+    /// but only the static engine's weaken `race-free`, which [`Hunt::finish`] sees to.
+    fn take(&mut self, found: Report) {
+        merge_races(&mut self.report.races, found.races);
+        self.report.notes.extend(found.notes);
+        for (reason, count) in found.excluded {
+            *self.report.excluded.entry(reason).or_default() += count;
+        }
+        self.report.stats.extend(found.stats);
+    }
+
+    fn weaken(&mut self, engine: Engine, text: String) {
+        self.report.notes.push(Note { engine, kind: NoteKind::Weakens, text });
+    }
+
+    fn left(&self) -> Duration {
+        self.args.budget.saturating_sub(self.started.elapsed())
+    }
+
+    /// How long one run may take.
+    fn run_limit(&self) -> Duration {
+        let share = self.left().mul_f64(RUN_SHARE / f64::from(RUNS)).max(SHORTEST_RUN);
+        self.args.run_for.unwrap_or(share)
+    }
+}
+
+fn tell(stage: &str, text: &str) {
+    eprintln!("{stage:<9} {text}");
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
