@@ -2,21 +2,42 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use racewarden_finding::{Engine, Note, Report};
+use racewarden_capture::Capture;
+use racewarden_finding::{Engine, Note, Report, Verdict, conclude};
 use racewarden_predict::order;
+use racewarden_predict::recorded::{Detector, ValueLimits, predict_recording, report::report};
+use racewarden_schedule::Schedule;
+use racewarden_schedule::gate::Linger;
+use racewarden_trace::binary::Recording;
 use racewarden_trace::text;
+use serde_json::json;
 
-use crate::ledger_sink::FoundBy;
+use crate::commands::record::{build_id, record};
+use crate::gate::{Program, ReplayRequest, build_gated, replay};
+use crate::inputs::InputArgs;
 use crate::output::OutputArgs;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A trace in the STD text format
-    #[arg(value_name = "TRACE")]
-    input: PathBuf,
+    /// A trace (recorded, or in the STD text format), or what to record: sources, bitcode, or the
+    /// name of a captured target
+    #[command(flatten)]
+    inputs: InputArgs,
+
+    /// Only reorder what the run did, with every read keeping the write it saw
+    #[arg(long, conflicts_with = "no_branches")]
+    order_only: bool,
+
+    /// Leave out the sides of branches that the run did not take
+    #[arg(long)]
+    no_branches: bool,
+
+    /// Do not replay the predictions
+    #[arg(long)]
+    no_replay: bool,
 
     /// Seconds that one solver query may take; what it leaves is counted as unknown
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
@@ -26,35 +47,216 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     budget: Duration,
 
+    /// Stop the recorded program after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    run_time: Duration,
+
     #[command(flatten)]
     output: OutputArgs,
+
+    /// Arguments for the program
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut report =
-        predict_text(&args.input, &args).with_context(|| format!("{}", args.input.display()))?;
-    let target = args.input.display().to_string();
-    args.output.emit_recorded(&mut report, &FoundBy::without_capture(Engine::Predict, target))
+    let report = match args.inputs.inputs.split_first() {
+        Some((first, rest)) if is_trace(first) => {
+            let named = || first.display().to_string();
+            let bytes = std::fs::read(first).with_context(named)?;
+            if is_binary(first, &bytes) {
+                let recording = Recording::read(&bytes).with_context(named)?;
+                let capture = program_of(&args, rest, &recording).with_context(named)?;
+                predict_recorded(&args, &recording, capture.as_ref()).with_context(named)?
+            } else {
+                predict_text(first, &bytes, &args).with_context(named)?
+            }
+        }
+        _ => record_and_predict(&args)?,
+    };
+    args.output.emit(&report)
 }
 
-fn predict_text(path: &Path, args: &Args) -> anyhow::Result<Report> {
-    let bytes = std::fs::read(path)?;
-    if bytes.is_empty() {
-        bail!("the file is empty");
+/// Whether the input is a trace and not something to record.
+fn is_trace(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if matches!(extension, Some("rwt" | "std")) {
+        return true;
     }
-    let read = text::read(&bytes)?;
-    let limits = order::Limits {
-        query: args.solver_timeout,
-        total: args.budget,
-        ..order::Limits::default()
-    };
-    let prediction = order::predict(&read.trace, &limits);
+    path.is_file()
+        && !racewarden_capture::is_capturable(path)
+        && std::fs::read(path).is_ok_and(|bytes| {
+            Recording::is_trace(&bytes)
+                || bytes.split(|byte| *byte == b'\n').next().is_some_and(|l| l.contains(&b'|'))
+        })
+}
+
+fn is_binary(path: &Path, bytes: &[u8]) -> bool {
+    Recording::is_trace(bytes) || path.extension().is_some_and(|extension| extension == "rwt")
+}
+
+fn limits(args: &Args) -> order::Limits {
+    order::Limits { query: args.solver_timeout, total: args.budget, ..order::Limits::default() }
+}
+
+fn predict_text(path: &Path, bytes: &[u8], args: &Args) -> anyhow::Result<Report> {
+    let read = text::read(bytes)?;
+    let prediction = order::predict(&read.trace, &limits(args));
     let mut report = order::report(&read.trace, &path.display().to_string(), &prediction);
     for message in text::repair_messages(&read.repairs) {
         report.notes.push(Note::weakens(Engine::Predict, format!("trace repaired: {message}")));
     }
     report.finish();
     Ok(report)
+}
+
+/// The program that a trace was recorded from, when it is still what it was.
+fn program_of(
+    args: &Args,
+    given: &[PathBuf],
+    recording: &Recording,
+) -> anyhow::Result<Option<Capture>> {
+    let sources: Vec<PathBuf> = match given {
+        [] => recording.header.all("source").map(PathBuf::from).collect(),
+        given => given.to_vec(),
+    };
+    if given.is_empty() && sources.iter().any(|source| !source.is_file()) {
+        return Ok(None);
+    }
+    let inputs = InputArgs { inputs: sources, cflags: args.inputs.cflags.clone() };
+    let capture = match inputs.resolve() {
+        Ok(capture) => capture,
+        Err(error) if given.is_empty() => {
+            eprintln!("racewarden: cannot capture the sources again: {error:#}");
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    if recording.header.get("build") == Some(build_id(&capture).as_str()) {
+        return Ok(Some(capture));
+    }
+    if given.is_empty() {
+        eprintln!("racewarden: the sources have changed since the recording; nothing is replayed");
+        return Ok(None);
+    }
+    bail!(
+        "the trace was recorded from another build of the program; record it again with \
+         `racewarden record`"
+    )
+}
+
+fn record_and_predict(args: &Args) -> anyhow::Result<Report> {
+    let capture = args.inputs.resolve()?;
+    let file = tempfile::Builder::new().prefix("racewarden-").suffix(".rwt").tempfile()?;
+    let run = record(&capture, file.path(), &args.arguments, args.run_time)?;
+    let recording = Recording::read(&std::fs::read(file.path())?)?;
+    let mut report = predict_recorded(args, &recording, Some(&capture))?;
+    if let Some(trouble) = run.trouble {
+        report.notes.push(Note::info(Engine::Predict, trouble));
+        report.finish();
+    }
+    Ok(report)
+}
+
+fn predict_recorded(
+    args: &Args,
+    recording: &Recording,
+    capture: Option<&Capture>,
+) -> anyhow::Result<Report> {
+    let bitcode: Vec<PathBuf> = recording.header.all("bitcode").map(PathBuf::from).collect();
+    if bitcode.is_empty() {
+        bail!("the trace names no bitcode");
+    }
+    if let Some(gone) = bitcode.iter().find(|path| !path.is_file()) {
+        bail!("the recorded bitcode {} is gone; record the run again", gone.display());
+    }
+    let program = racewarden_ir::link(racewarden_bitcode::lower_units(&bitcode, true)?);
+    let detector = match (args.order_only, args.no_branches) {
+        (true, _) => Detector::OrderOnly,
+        (_, true) => Detector::NoBranches,
+        _ => Detector::Full,
+    };
+    let limits = ValueLimits {
+        order: limits(args),
+        query: args.solver_timeout,
+        total: args.budget,
+        ..ValueLimits::default()
+    };
+    let prediction = predict_recording(&program, recording, detector, &limits);
+    let mut report = report(&program, recording, &prediction);
+    match capture {
+        Some(capture) if !args.no_replay => {
+            let arguments: Vec<String> =
+                recording.header.all("argument").map(str::to_owned).collect();
+            replay_all(capture, arguments, &mut report)?;
+        }
+        _ => report.notes.push(Note::info(Engine::Predict, "the predictions were not replayed")),
+    }
+    report.conclusion = conclude(&report.races, &report.notes, false);
+    report.finish();
+    Ok(report)
+}
+
+/// Most time for all replays of one report.
+const REPLAY_TIME: Duration = Duration::from_secs(120);
+
+/// Brings every predicted race about; those that come are confirmed.
+fn replay_all(
+    capture: &Capture,
+    arguments: Vec<String>,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let schedules: Vec<Option<Schedule>> = report
+        .races
+        .iter()
+        .map(|race| race.evidence.first()?.detail.get("schedule")?.as_str()?.parse().ok())
+        .collect();
+    let all: Vec<&Schedule> = schedules.iter().flatten().collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let gated = build_gated(capture, &[], &all)?;
+    let program = Program { path: gated.path.clone(), arguments, input: None, show_output: false };
+    let end = Instant::now() + REPLAY_TIME;
+    let (mut replayed, mut missed) = (0, 0);
+    for (race, schedule) in report.races.iter_mut().zip(&schedules) {
+        let Some(schedule) = schedule else { continue };
+        let outcome = if Instant::now() > end {
+            Err(anyhow::anyhow!("no time was left"))
+        } else {
+            replay(&ReplayRequest {
+                program: &program,
+                gated: &gated,
+                schedule,
+                linger: Linger::Nobody,
+                patience: Duration::from_secs(2),
+                limit: Duration::from_secs(20),
+                attempts: 3,
+            })
+        };
+        let Some(evidence) = race.evidence.first_mut() else { continue };
+        let reason = match outcome {
+            Ok(outcome) if outcome.reached => {
+                replayed += 1;
+                race.verdict = Verdict::Confirmed;
+                race.reasons.push("both threads stood at their accesses in a replay".to_owned());
+                evidence.detail.insert("replayed".to_owned(), json!(true));
+                continue;
+            }
+            Ok(outcome) => format!(
+                "the replay came as far as {} of {} steps",
+                outcome.steps,
+                schedule.steps.len()
+            ),
+            Err(error) => format!("not replayed: {error:#}"),
+        };
+        missed += 1;
+        evidence.detail.insert("replayed".to_owned(), json!(false));
+        race.reasons.push(reason);
+    }
+    report.stats.insert("replayed".to_owned(), json!(replayed));
+    report.stats.insert("not replayed".to_owned(), json!(missed));
+    Ok(())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -29,6 +29,29 @@ pub struct Place {
     first_thread: u32,
     several: bool,
     written: bool,
+    last: Option<u64>,
+}
+
+impl Place {
+    /// A value that nobody stored shows that code outside writes here: then no value is derived
+    /// from the place.
+    fn follow_value(&mut self, touch: &Touch) {
+        if self.mixed {
+            return;
+        }
+        if let Some(found) = touch.found {
+            match self.last {
+                Some(last) if last != found => self.mixed = true,
+                Some(_) => {}
+                None if !self.written => self.initial = Some(found),
+                None => self.mixed = true,
+            }
+            self.last = Some(found);
+        }
+        if touch.left.is_some() {
+            self.last = touch.left;
+        }
+    }
 }
 
 /// The places of a recording. `touched[thread][record]` lists the places of that record.
@@ -36,6 +59,7 @@ pub struct Place {
 pub struct Places {
     pub places: Vec<Place>,
     touched: FxHashMap<(u32, u32), Vec<PlaceId>>,
+    by_address: FxHashMap<(u64, u32), PlaceId>,
 }
 
 impl Places {
@@ -50,6 +74,25 @@ impl Places {
 
     pub fn new(recording: &Recording) -> Self {
         Builder::default().build(recording)
+    }
+
+    /// The place of exactly these bytes; the youngest object's when several had them.
+    pub fn find(&self, address: u64, size: u64) -> Option<PlaceId> {
+        let exact = self.by_address.get(&(address, size as u32));
+        let word = || self.by_address.get(&(address & !7, 8)).filter(|p| self.get(**p).mixed);
+        exact.or_else(word).copied()
+    }
+
+    /// Whether a thread other than `thread` touches the place.
+    pub fn is_foreign(&self, place: PlaceId, thread: u32) -> bool {
+        let place = self.get(place);
+        place.several || place.first_thread != thread
+    }
+
+    /// Makes a place shared that a side not taken touches: its accesses become events.
+    pub fn share(&mut self, place: PlaceId) -> bool {
+        let place = &mut self.places[place.0 as usize];
+        !std::mem::replace(&mut place.shared, true)
     }
 }
 
@@ -76,6 +119,9 @@ struct Touch {
     write: bool,
     /// Part of a copy, fill or wide access: always a whole word.
     word: bool,
+    /// What it found and what it left, where that is known.
+    found: Option<u64>,
+    left: Option<u64>,
 }
 
 impl Builder {
@@ -107,8 +153,9 @@ impl Builder {
         for touch in touches {
             self.place(&touch, &mixed, &initial);
         }
-        for place in &mut self.places.places {
+        for (number, place) in self.places.places.iter_mut().enumerate() {
             place.shared = place.several && place.written;
+            self.places.by_address.insert((place.address, place.size), PlaceId(number as u32));
         }
         self.places
     }
@@ -117,11 +164,17 @@ impl Builder {
         match *record {
             Record::Sync { op: SyncOp::Alloc, object, extra, .. } => self.new_object(object, extra),
             Record::Slot { address, size, .. } => self.new_object(address, size),
-            Record::Load { address, size, .. } => {
-                self.touch(thread, number, address, size, false, touches);
+            Record::Load { address, size, value, .. } => {
+                self.touch(thread, number, (address, size), false, touches);
+                known(touches, Some(value), None);
             }
-            Record::Store { address, size, .. } | Record::Update { address, size, .. } => {
-                self.touch(thread, number, address, size, true, touches);
+            Record::Store { address, size, value, .. } => {
+                self.touch(thread, number, (address, size), true, touches);
+                known(touches, None, Some(value));
+            }
+            Record::Update { address, size, old, new, .. } => {
+                self.touch(thread, number, (address, size), true, touches);
+                known(touches, Some(old), Some(new));
             }
             Record::Wide { address, size, write, .. } => {
                 self.range(thread, number, address, size, write, touches);
@@ -163,8 +216,7 @@ impl Builder {
         &mut self,
         thread: u32,
         record: u32,
-        address: u64,
-        size: u32,
+        (address, size): (u64, u32),
         write: bool,
         touches: &mut Vec<Touch>,
     ) {
@@ -173,21 +225,24 @@ impl Builder {
         let pieces = self.pieces.entry((object, word)).or_default();
         pieces.insert(((address - word) as u32, size));
         let crosses = address - word + u64::from(size) > 8;
-        touches.push(Touch { thread, record, address, size, object, write, word: crosses });
+        let touch = Touch {
+            thread,
+            record,
+            address,
+            size,
+            object,
+            write,
+            word: crosses,
+            found: None,
+            left: None,
+        };
         if crosses {
             let next = word + 8;
             self.pieces.entry((object, next)).or_default().extend([(0, 8), (0, 4)]);
             self.pieces.entry((object, word)).or_default().extend([(0, 8), (0, 4)]);
-            touches.push(Touch {
-                thread,
-                record,
-                address: next,
-                size: 8,
-                object,
-                write,
-                word: true,
-            });
+            touches.push(Touch { address: next, size: 8, word: true, ..touch });
         }
+        touches.push(touch);
     }
 
     fn range(
@@ -216,6 +271,8 @@ impl Builder {
                 object,
                 write,
                 word: true,
+                found: None,
+                left: None,
             });
         }
     }
@@ -242,16 +299,25 @@ impl Builder {
                 first_thread: touch.thread,
                 several: false,
                 written: false,
+                last: first.map(|value| part_of(*value, address - word, size)),
             });
             PlaceId(places.len() as u32 - 1)
         });
         let place = &mut places[id.0 as usize];
+        place.follow_value(touch);
         place.several |= place.first_thread != touch.thread;
         place.written |= touch.write;
         let list = self.places.touched.entry((touch.thread, touch.record)).or_default();
         if !list.contains(&id) {
             list.push(id);
         }
+    }
+}
+
+/// Fills in what the touch that was just made found and left.
+fn known(touches: &mut [Touch], found: Option<u64>, left: Option<u64>) {
+    if let Some(touch) = touches.last_mut() {
+        (touch.found, touch.left) = (found, left);
     }
 }
 

@@ -18,6 +18,8 @@ pub struct RecordedOrder {
     pub trace: OrderTrace,
     /// Per event: thread and record.
     pub origin: Vec<(u32, u32)>,
+    /// Per event: the sequence number of its record.
+    pub sequences: Vec<u64>,
 }
 
 pub fn recorded_order(recording: &Recording) -> RecordedOrder {
@@ -136,6 +138,8 @@ impl<'r> Builder<'r> {
         let thread = ThreadId(origin.0 as u32);
         self.result.trace.events.push(Event { thread, kind, object, location });
         self.result.origin.push((origin.0 as u32, origin.1 as u32));
+        let record = &self.recording.threads[origin.0].records[origin.1];
+        self.result.sequences.push(sequence_of(record).unwrap_or(0));
     }
 
     fn token(&mut self) -> u32 {

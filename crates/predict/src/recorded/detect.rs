@@ -1,0 +1,444 @@
+//! The three detectors over one recording, each a step of the ladder: order only, values along the
+//! recorded paths, and sides of branches that were not taken.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use racewarden_finding::AccessKind;
+use racewarden_ir::Program;
+use racewarden_trace::Location;
+use racewarden_trace::binary::Recording;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::locations::{PlaceId, Places};
+use super::model::{self, Answer, End};
+use super::order::order_with;
+use super::path::{PathEvent, Spot, ThreadPath};
+use super::scene::{Scene, access_of, follow_locks};
+use super::walk::{Image, walk};
+use crate::order;
+
+/// How far the ladder is climbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detector {
+    OrderOnly,
+    NoBranches,
+    Full,
+}
+
+/// Which step found a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoundBy {
+    Order,
+    Values,
+    Branch,
+}
+
+impl FoundBy {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FoundBy::Order => "another order of the same events",
+            FoundBy::Values => "other values on the same path",
+            FoundBy::Branch => "a branch that the run did not take",
+        }
+    }
+}
+
+/// One access of a predicted race.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RacingAccess {
+    pub thread: usize,
+    pub spot: Spot,
+    pub occurrence: u64,
+    pub access: AccessKind,
+    /// Numbers of the held locks.
+    pub held: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ValueRace {
+    pub found_by: FoundBy,
+    pub accesses: [RacingAccess; 2],
+    pub place: PlaceId,
+    /// What happens before, in order: thread, instruction, visit.
+    pub before: Vec<(usize, Spot, u64)>,
+}
+
+#[derive(Debug, Default, Clone)]
+pub struct ValueCounts {
+    pub pairs: u64,
+    pub candidates: u64,
+    pub queries: u64,
+    pub unknown: u64,
+    pub no_schedule: u64,
+    pub detours: u64,
+}
+
+/// What was found in a recording.
+pub struct RecordedPrediction {
+    pub races: Vec<ValueRace>,
+    pub counts: ValueCounts,
+    pub order_counts: order::Counts,
+    pub paths: Vec<ThreadPath>,
+    pub places: Places,
+    pub locks: Vec<Box<str>>,
+    pub events: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ValueLimits {
+    pub order: order::Limits,
+    pub query: Duration,
+    pub total: Duration,
+    /// Candidates tried per pair of instructions.
+    pub per_pair: usize,
+}
+
+impl Default for ValueLimits {
+    fn default() -> Self {
+        ValueLimits {
+            order: order::Limits::default(),
+            query: Duration::from_secs(3),
+            total: Duration::from_secs(60),
+            per_pair: 6,
+        }
+    }
+}
+
+/// Predicts the races of a recording of `program`.
+pub fn predict_recording(
+    program: &Program,
+    recording: &Recording,
+    detector: Detector,
+    limits: &ValueLimits,
+) -> RecordedPrediction {
+    let image = Image::new(program, recording);
+    let mut places = Places::new(recording);
+    let detours = detector == Detector::Full;
+    let mut paths = walk(&image, recording, &places, detours);
+    if detours && share_places_of_detours(&paths, &mut places) {
+        paths = walk(&image, recording, &places, true);
+    }
+    let spots = Spots::new(&paths);
+    let order = order_with(recording, &places, &mut |thread, record| {
+        let sequence = super::locations::sequence_of(&recording.threads[thread].records[record])?;
+        spots.location(thread, sequence)
+    });
+    let ordered = order::predict(&order.trace, &limits.order);
+    let scene = Scene::new(&paths, &places, &order);
+    let mut races: Vec<ValueRace> = Vec::new();
+    let mut found: FxHashSet<PairKey> = FxHashSet::default();
+    for race in &ordered.races {
+        if let Some(race) = order_race(&scene, &spots, race)
+            && found.insert(key_of(&race))
+        {
+            races.push(race);
+        }
+    }
+    let mut counts = ValueCounts {
+        detours: paths.iter().map(|path| path.detours.len() as u64).sum(),
+        ..ValueCounts::default()
+    };
+    if detector >= Detector::NoBranches {
+        value_steps(&scene, detector, limits, &mut races, &mut found, &mut counts);
+    }
+    let locks = order.trace.locks.clone();
+    let events = recording.threads.iter().map(|thread| thread.records.len()).sum();
+    let order_counts = ordered.counts;
+    RecordedPrediction { races, counts, order_counts, paths, places, locks, events }
+}
+
+/// Places that a side not taken would touch and another thread does become shared.
+fn share_places_of_detours(paths: &[ThreadPath], places: &mut Places) -> bool {
+    let mut changed = false;
+    for event in paths.iter().flat_map(|path| &path.detours).flat_map(|detour| &detour.events) {
+        if let Some((touched, ..)) = access_of(&event.kind) {
+            for place in touched.to_vec() {
+                changed |= places.share(place);
+            }
+        }
+    }
+    changed
+}
+
+/// Two instructions and what they do, in order.
+type PairKey = [(Spot, AccessKind); 2];
+
+fn key(a: (Spot, AccessKind), b: (Spot, AccessKind)) -> PairKey {
+    if b < a { [b, a] } else { [a, b] }
+}
+
+fn key_of(race: &ValueRace) -> PairKey {
+    let [a, b] = &race.accesses;
+    key((a.spot, a.access), (b.spot, b.access))
+}
+
+fn kind_of(writes: bool) -> AccessKind {
+    if writes { AccessKind::Write } else { AccessKind::Read }
+}
+
+/// Finds path events by thread and sequence number, and numbers instructions as locations.
+struct Spots {
+    by_sequence: FxHashMap<(usize, u64), (usize, Option<Location>)>,
+}
+
+impl Spots {
+    fn new(paths: &[ThreadPath]) -> Self {
+        let mut numbers: BTreeMap<Spot, u32> = BTreeMap::new();
+        let mut by_sequence = FxHashMap::default();
+        for (thread, path) in paths.iter().enumerate() {
+            for (number, event) in path.events.iter().enumerate() {
+                let Some((_, _, atomic)) = access_of(&event.kind) else { continue };
+                let next = numbers.len() as u32;
+                let location = *numbers.entry(event.spot).or_insert(next);
+                let location = Location::number(location).filter(|_| !atomic);
+                by_sequence.insert((thread, event.sequence), (number, location));
+            }
+        }
+        Spots { by_sequence }
+    }
+
+    /// `None` for an atomic access, and for one beyond the walked path.
+    fn location(&self, thread: usize, sequence: u64) -> Option<Location> {
+        self.by_sequence.get(&(thread, sequence)).and_then(|(_, location)| *location)
+    }
+
+    fn event(&self, thread: usize, sequence: u64) -> Option<usize> {
+        self.by_sequence.get(&(thread, sequence)).map(|(number, _)| *number)
+    }
+}
+
+fn order_race(scene: &Scene, spots: &Spots, race: &order::OrderRace) -> Option<ValueRace> {
+    let candidate = race.witness.candidate;
+    let side = |event: u32| {
+        let (thread, _) = scene.order.origin[event as usize];
+        let thread = thread as usize;
+        let number = spots.event(thread, scene.order.sequences[event as usize])?;
+        let path_event = &scene.paths[thread].events[number];
+        let writes = scene.order.trace.events[event as usize].kind.writes();
+        let held = scene.facts[thread][number].held.iter().map(|(lock, _)| *lock).collect();
+        Some(RacingAccess {
+            thread,
+            spot: path_event.spot,
+            occurrence: path_event.occurrence,
+            access: kind_of(writes),
+            held,
+        })
+    };
+    let accesses = [side(candidate.first)?, side(candidate.second)?];
+    let mut sync_events: FxHashMap<(usize, u64), usize> = FxHashMap::default();
+    for (thread, path) in scene.paths.iter().enumerate() {
+        for (number, event) in path.events.iter().enumerate() {
+            if event.kind.is_visible() {
+                sync_events.insert((thread, event.sequence), number);
+            }
+        }
+    }
+    let mut before: Vec<(usize, Spot, u64)> = Vec::new();
+    for event in race.witness.events(&scene.order.trace) {
+        let thread = scene.order.origin[event as usize].0 as usize;
+        let sequence = scene.order.sequences[event as usize];
+        let Some(number) = sync_events.get(&(thread, sequence)) else { continue };
+        let event = &scene.paths[thread].events[*number];
+        let step = (thread, event.spot, event.occurrence);
+        if before.last() != Some(&step) {
+            before.push(step);
+        }
+    }
+    let place = PlaceId(scene.order.trace.events[candidate.first as usize].object);
+    Some(ValueRace { found_by: FoundBy::Order, accesses, place, before })
+}
+
+/// One access that may race.
+#[derive(Clone)]
+struct Access {
+    end: End,
+    spot: Spot,
+    occurrence: u64,
+    access: AccessKind,
+    places: Vec<PlaceId>,
+    held: Vec<(u32, bool)>,
+    /// The last recorded event before it, for what must precede.
+    anchor: usize,
+}
+
+fn accesses(scene: &Scene, detours: bool) -> Vec<Access> {
+    let mut list = Vec::new();
+    for (thread, path) in scene.paths.iter().enumerate() {
+        for (number, event) in path.events.iter().enumerate() {
+            let held = &scene.facts[thread][number].held;
+            let end = End { thread, detour: None, event: number };
+            list.extend(access(event, end, held.clone(), number));
+        }
+        if !detours {
+            continue;
+        }
+        for (number, detour) in path.detours.iter().enumerate() {
+            let before = detour.after.checked_sub(1);
+            let mut held = before.map_or(Vec::new(), |at| scene.facts[thread][at].held.clone());
+            for (event_number, event) in detour.events.iter().enumerate() {
+                for act in scene.acts_of_new(event) {
+                    follow_locks(&mut held, &act);
+                }
+                let end = End { thread, detour: Some(number), event: event_number };
+                list.extend(access(event, end, held.clone(), before.unwrap_or(0)));
+            }
+        }
+    }
+    list
+}
+
+fn access(event: &PathEvent, end: End, held: Vec<(u32, bool)>, anchor: usize) -> Option<Access> {
+    let (places, writes, atomic) = access_of(&event.kind)?;
+    if atomic {
+        return None;
+    }
+    Some(Access {
+        end,
+        spot: event.spot,
+        occurrence: event.occurrence,
+        access: kind_of(writes),
+        places: places.to_vec(),
+        held,
+        anchor,
+    })
+}
+
+/// Candidates of one pair of instructions.
+struct Group {
+    key: PairKey,
+    candidates: Vec<(Access, Access, PlaceId)>,
+    left_out: bool,
+}
+
+fn value_steps(
+    scene: &Scene,
+    detector: Detector,
+    limits: &ValueLimits,
+    races: &mut Vec<ValueRace>,
+    found: &mut FxHashSet<PairKey>,
+    counts: &mut ValueCounts,
+) {
+    let all = accesses(scene, detector == Detector::Full);
+    let mut by_place: BTreeMap<PlaceId, Vec<usize>> = BTreeMap::new();
+    for (number, access) in all.iter().enumerate() {
+        for place in &access.places {
+            by_place.entry(*place).or_default().push(number);
+        }
+    }
+    let mut groups: BTreeMap<PairKey, Group> = BTreeMap::new();
+    for (place, list) in by_place {
+        for (at, &a) in list.iter().enumerate() {
+            for &b in &list[at + 1..] {
+                let (a, b) = (&all[a], &all[b]);
+                let pair = key((a.spot, a.access), (b.spot, b.access));
+                if !may_race(scene, a, b) || found.contains(&pair) {
+                    continue;
+                }
+                counts.candidates += 1;
+                let group = groups.entry(pair).or_insert_with(|| Group {
+                    key: pair,
+                    candidates: Vec::new(),
+                    left_out: false,
+                });
+                add_candidate(group, (a.clone(), b.clone(), place), limits.per_pair);
+            }
+        }
+    }
+    counts.pairs = groups.len() as u64;
+    let end = Instant::now() + limits.total;
+    let groups: Vec<Group> = groups.into_values().collect();
+    let decided: Vec<(PairKey, Decided)> = groups
+        .into_par_iter()
+        .map(|group| (group.key, decide(scene, group, limits, end)))
+        .collect();
+    for (pair, decision) in decided {
+        counts.queries += decision.queries;
+        match decision.race {
+            Some(race) => {
+                found.insert(pair);
+                races.push(race);
+            }
+            None if decision.unknown => counts.unknown += 1,
+            None => counts.no_schedule += 1,
+        }
+    }
+}
+
+/// Keeps the first and the last candidates: the early ones have the smallest prefixes, the late
+/// ones the most to read from.
+fn add_candidate(group: &mut Group, candidate: (Access, Access, PlaceId), most: usize) {
+    if group.candidates.len() < most {
+        group.candidates.push(candidate);
+    } else if let Some(last) = group.candidates.last_mut() {
+        *last = candidate;
+        group.left_out = true;
+    }
+}
+
+fn may_race(scene: &Scene, a: &Access, b: &Access) -> bool {
+    if a.end.thread == b.end.thread || !a.access.conflicts_with(b.access) {
+        return false;
+    }
+    // Both in sides not taken: two branches would have to turn at once, which is left to a run
+    // that takes one of them.
+    if a.end.detour.is_some() && b.end.detour.is_some() {
+        return false;
+    }
+    let common = a.held.iter().any(|(lock, alone)| {
+        b.held.iter().any(|(other, other_alone)| lock == other && (*alone || *other_alone))
+    });
+    if common {
+        return false;
+    }
+    let (x, y) = ((a.end.thread, a.anchor), (b.end.thread, b.anchor));
+    !scene.must_precede(x, y) && !scene.must_precede(y, x)
+}
+
+struct Decided {
+    race: Option<ValueRace>,
+    unknown: bool,
+    queries: u64,
+}
+
+fn decide(scene: &Scene, group: Group, limits: &ValueLimits, end: Instant) -> Decided {
+    let mut decided = Decided { race: None, unknown: group.left_out, queries: 0 };
+    for (a, b, place) in group.candidates {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            decided.unknown = true;
+            break;
+        }
+        decided.queries += 1;
+        match model::solve(scene, [a.end, b.end], limits.query.min(left)) {
+            Answer::Race(events) => {
+                let branch = a.end.detour.is_some() || b.end.detour.is_some();
+                let before = events
+                    .into_iter()
+                    .map(|(thread, event)| (thread, event.spot, event.occurrence))
+                    .collect();
+                decided.race = Some(ValueRace {
+                    found_by: if branch { FoundBy::Branch } else { FoundBy::Values },
+                    accesses: [a, b].map(racing),
+                    place,
+                    before,
+                });
+                return decided;
+            }
+            Answer::NoSchedule => {}
+            Answer::Unknown => decided.unknown = true,
+        }
+    }
+    decided
+}
+
+fn racing(access: Access) -> RacingAccess {
+    RacingAccess {
+        thread: access.end.thread,
+        spot: access.spot,
+        occurrence: access.occurrence,
+        access: access.access,
+        held: access.held.iter().map(|(lock, _)| *lock).collect(),
+    }
+}

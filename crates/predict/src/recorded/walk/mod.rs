@@ -1,0 +1,98 @@
+//! Walks the recorded streams over the program model again.
+//!
+//! The recording says only what the model cannot know; everything else is computed here. Values
+//! are numbers as long as they cannot change with the schedule, and expressions over shared reads
+//! otherwise. What the model does not compute (floating point, wide integers, vectors, inline
+//! assembly, code outside) becomes *opaque*: its inputs are pinned to what they were, so its result
+//! is what it was, and the recording gives it where it reaches memory or a branch.
+//!
+//! A stream that does not fit the program ends the thread's path there: what came before is still
+//! a path of the program.
+
+mod explore;
+mod machine;
+mod replay;
+
+use racewarden_ir::{FunctionId, GlobalId, Linkage, Program};
+use racewarden_trace::binary::{Recording, SymbolKind};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::locations::Places;
+use super::path::ThreadPath;
+
+/// The program and where its symbols lay in the recorded run.
+pub struct Image<'p> {
+    pub program: &'p Program,
+    functions: FxHashMap<u64, FunctionId>,
+    function_addresses: FxHashMap<FunctionId, u64>,
+    global_addresses: FxHashMap<GlobalId, u64>,
+}
+
+impl<'p> Image<'p> {
+    pub fn new(program: &'p Program, recording: &Recording) -> Self {
+        let module = &program.module;
+        let mut by_name: FxHashMap<(&str, Option<u32>), FunctionId> = FxHashMap::default();
+        for id in module.function_ids() {
+            let function = module.function(id);
+            if function.is_declaration() {
+                continue;
+            }
+            let unit = (function.linkage == Linkage::Internal)
+                .then(|| program.function_units.get(id.index()).copied().unwrap_or(0));
+            by_name.insert((module.name_text(function.name), unit), id);
+        }
+        let mut image = Image {
+            program,
+            functions: FxHashMap::default(),
+            function_addresses: FxHashMap::default(),
+            global_addresses: FxHashMap::default(),
+        };
+        let mut globals: FxHashMap<&str, Vec<u64>> = FxHashMap::default();
+        for symbol in &recording.symbols {
+            let name = symbol.name.as_str();
+            match symbol.kind {
+                SymbolKind::Function => {
+                    let found =
+                        by_name.get(&(name, Some(symbol.unit))).or(by_name.get(&(name, None)));
+                    if let Some(&id) = found {
+                        image.functions.insert(symbol.address, id);
+                        image.function_addresses.entry(id).or_insert(symbol.address);
+                    }
+                }
+                SymbolKind::Global => globals.entry(name).or_default().push(symbol.address),
+            }
+        }
+        for id in module.global_ids() {
+            let global = module.global(id);
+            // Two statics of one name cannot be told apart by it: their addresses stay unknown.
+            if let Some([address]) = globals.get(module.name_text(global.name)).map(Vec::as_slice)
+                && !global.thread_local
+            {
+                image.global_addresses.insert(id, *address);
+            }
+        }
+        image
+    }
+
+    /// The name of the global that holds the address, with the offset in it.
+    pub fn global_at(&self, address: u64) -> Option<(GlobalId, u64)> {
+        self.global_addresses.iter().find_map(|(&id, &start)| {
+            let size = self.program.module.global(id).size.max(1);
+            (address >= start && address < start + size).then(|| (id, address - start))
+        })
+    }
+}
+
+/// Walks every thread. With `detours`, sides of branches that were not taken are explored too.
+pub fn walk(
+    image: &Image,
+    recording: &Recording,
+    places: &Places,
+    detours: bool,
+) -> Vec<ThreadPath> {
+    (0..recording.threads.len())
+        .into_par_iter()
+        .map(|thread| replay::walk_thread(image, recording, places, thread, detours))
+        .collect()
+}
