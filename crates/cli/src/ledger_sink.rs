@@ -85,7 +85,6 @@ impl<'a> FoundBy<'a> {
 
     /// The command would have reported every race that its engine can find in the whole target;
     /// only then can a race that is absent be gone.
-    #[allow(dead_code, reason = "for the static engine's command")]
     pub fn complete(mut self) -> Self {
         self.complete = true;
         self

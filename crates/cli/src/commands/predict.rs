@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::commands::record::{build_id, record};
 use crate::gate::{Program, ReplayRequest, build_gated, replay};
 use crate::inputs::InputArgs;
+use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 
 #[derive(clap::Args)]
@@ -27,29 +28,8 @@ pub struct Args {
     #[command(flatten)]
     inputs: InputArgs,
 
-    /// Only reorder what the run did, with every read keeping the write it saw
-    #[arg(long, conflicts_with = "no_branches")]
-    order_only: bool,
-
-    /// Leave out the sides of branches that the run did not take
-    #[arg(long)]
-    no_branches: bool,
-
-    /// Do not replay the predictions
-    #[arg(long)]
-    no_replay: bool,
-
-    /// Seconds that one solver query may take; what it leaves is counted as unknown
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
-    solver_timeout: Duration,
-
-    /// Seconds that all queries together may take
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    budget: Duration,
-
-    /// Stop the recorded program after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
-    run_time: Duration,
+    #[command(flatten)]
+    predict: PredictArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -59,22 +39,67 @@ pub struct Args {
     arguments: Vec<String>,
 }
 
+/// How predictions are made.
+#[derive(clap::Args, Debug, Clone)]
+pub struct PredictArgs {
+    /// Only reorder what the run did, with every read keeping the write it saw
+    #[arg(long, conflicts_with = "no_branches")]
+    pub order_only: bool,
+
+    /// Leave out the sides of branches that the run did not take
+    #[arg(long)]
+    pub no_branches: bool,
+
+    /// Do not replay the predictions
+    #[arg(long)]
+    pub no_replay: bool,
+
+    /// Seconds that one solver query may take; what it leaves is counted as unknown
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub solver_timeout: Duration,
+
+    /// Seconds that all queries together may take
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub budget: Duration,
+
+    /// Stop the recorded program after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub run_time: Duration,
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let report = match args.inputs.inputs.split_first() {
-        Some((first, rest)) if is_trace(first) => {
-            let named = || first.display().to_string();
-            let bytes = std::fs::read(first).with_context(named)?;
-            if is_binary(first, &bytes) {
-                let recording = Recording::read(&bytes).with_context(named)?;
-                let capture = program_of(&args, rest, &recording).with_context(named)?;
-                predict_recorded(&args, &recording, capture.as_ref()).with_context(named)?
-            } else {
-                predict_text(first, &bytes, &args).with_context(named)?
-            }
+    match args.inputs.inputs.split_first() {
+        Some((first, rest)) if is_trace(first) => predict_trace(&args, first, rest),
+        _ => {
+            let capture = args.inputs.resolve()?;
+            let mut report = record_and_predict(&capture, &args.predict, &args.arguments)?;
+            let found_by = FoundBy::new(Engine::Predict, &capture).program(
+                &args.inputs,
+                &args.arguments,
+                None,
+            );
+            args.output.emit_recorded(&mut report, &found_by)
         }
-        _ => record_and_predict(&args)?,
+    }
+}
+
+fn predict_trace(args: &Args, trace: &Path, rest: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let named = || trace.display().to_string();
+    let bytes = std::fs::read(trace).with_context(named)?;
+    let (mut report, capture) = if is_binary(trace, &bytes) {
+        let recording = Recording::read(&bytes).with_context(named)?;
+        let capture = program_of(args, rest, &recording).with_context(named)?;
+        let report =
+            predict_recorded(&args.predict, &recording, capture.as_ref()).with_context(named)?;
+        (report, capture)
+    } else {
+        (predict_text(trace, &bytes, args).with_context(named)?, None)
     };
-    args.output.emit(&report)
+    let found_by = match &capture {
+        Some(capture) => FoundBy::new(Engine::Predict, capture),
+        None => FoundBy::without_capture(Engine::Predict, named()),
+    };
+    args.output.emit_recorded(&mut report, &found_by)
 }
 
 /// Whether the input is a trace and not something to record.
@@ -95,13 +120,17 @@ fn is_binary(path: &Path, bytes: &[u8]) -> bool {
     Recording::is_trace(bytes) || path.extension().is_some_and(|extension| extension == "rwt")
 }
 
-fn limits(args: &Args) -> order::Limits {
-    order::Limits { query: args.solver_timeout, total: args.budget, ..order::Limits::default() }
+fn limits(options: &PredictArgs) -> order::Limits {
+    order::Limits {
+        query: options.solver_timeout,
+        total: options.budget,
+        ..order::Limits::default()
+    }
 }
 
 fn predict_text(path: &Path, bytes: &[u8], args: &Args) -> anyhow::Result<Report> {
     let read = text::read(bytes)?;
-    let prediction = order::predict(&read.trace, &limits(args));
+    let prediction = order::predict(&read.trace, &limits(&args.predict));
     let mut report = order::report(&read.trace, &path.display().to_string(), &prediction);
     for message in text::repair_messages(&read.repairs) {
         report.notes.push(Note::weakens(Engine::Predict, format!("trace repaired: {message}")));
@@ -145,12 +174,16 @@ fn program_of(
     )
 }
 
-fn record_and_predict(args: &Args) -> anyhow::Result<Report> {
-    let capture = args.inputs.resolve()?;
+/// Records one run of the captured target and predicts from it.
+pub fn record_and_predict(
+    capture: &Capture,
+    options: &PredictArgs,
+    arguments: &[String],
+) -> anyhow::Result<Report> {
     let file = tempfile::Builder::new().prefix("racewarden-").suffix(".rwt").tempfile()?;
-    let run = record(&capture, file.path(), &args.arguments, args.run_time)?;
+    let run = record(capture, file.path(), arguments, options.run_time)?;
     let recording = Recording::read(&std::fs::read(file.path())?)?;
-    let mut report = predict_recorded(args, &recording, Some(&capture))?;
+    let mut report = predict_recorded(options, &recording, Some(capture))?;
     if let Some(trouble) = run.trouble {
         report.notes.push(Note::info(Engine::Predict, trouble));
         report.finish();
@@ -159,7 +192,7 @@ fn record_and_predict(args: &Args) -> anyhow::Result<Report> {
 }
 
 fn predict_recorded(
-    args: &Args,
+    options: &PredictArgs,
     recording: &Recording,
     capture: Option<&Capture>,
 ) -> anyhow::Result<Report> {
@@ -171,21 +204,21 @@ fn predict_recorded(
         bail!("the recorded bitcode {} is gone; record the run again", gone.display());
     }
     let program = racewarden_ir::link(racewarden_bitcode::lower_units(&bitcode, true)?);
-    let detector = match (args.order_only, args.no_branches) {
+    let detector = match (options.order_only, options.no_branches) {
         (true, _) => Detector::OrderOnly,
         (_, true) => Detector::NoBranches,
         _ => Detector::Full,
     };
     let limits = ValueLimits {
-        order: limits(args),
-        query: args.solver_timeout,
-        total: args.budget,
+        order: limits(options),
+        query: options.solver_timeout,
+        total: options.budget,
         ..ValueLimits::default()
     };
     let prediction = predict_recording(&program, recording, detector, &limits);
     let mut report = report(&program, recording, &prediction);
     match capture {
-        Some(capture) if !args.no_replay => {
+        Some(capture) if !options.no_replay => {
             let arguments: Vec<String> =
                 recording.header.all("argument").map(str::to_owned).collect();
             replay_all(capture, arguments, &mut report)?;

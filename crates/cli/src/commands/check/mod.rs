@@ -11,6 +11,7 @@ use racewarden_ir::Program;
 use racewarden_models::Models;
 
 use crate::inputs::InputArgs;
+use crate::ledger_sink::FoundBy;
 use crate::output::{OutputArgs, write_to_stdout};
 
 mod filters;
@@ -76,7 +77,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     filters.apply(&mut report)?;
     report.finish();
-    args.output.emit(&report)
+    let found_by = FoundBy::new(Engine::Check, &capture).program(&args.inputs, &[], None);
+    // With a part left out, a race that is absent is not gone.
+    let whole = args.all && args.only.is_empty() && args.skip.is_empty();
+    let found_by = if whole { found_by.complete() } else { found_by };
+    args.output.emit_recorded(&mut report, &found_by)
 }
 
 /// Checks a captured target and shows everything, for commands that go on from there.

@@ -39,7 +39,7 @@ pub struct Args {
     run_for: Option<Duration>,
 
     /// Which engines take part
-    #[arg(long, value_delimiter = ',', default_values = ["check", "run", "confirm"])]
+    #[arg(long, value_delimiter = ',', default_values = ["check", "run", "predict", "confirm"])]
     engines: Vec<HuntEngine>,
 
     /// Standard input for every run; nothing without it
@@ -55,6 +55,7 @@ pub struct Args {
 pub enum HuntEngine {
     Check,
     Run,
+    Predict,
     Confirm,
 }
 

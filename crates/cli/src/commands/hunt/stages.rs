@@ -12,11 +12,13 @@ use racewarden_finding::{
 
 use super::{Args, HuntEngine};
 use crate::commands::confirm::{ConfirmRequest, confirm};
+use crate::commands::predict::{PredictArgs, record_and_predict};
 use crate::commands::{check, run};
 use crate::gate::Limits;
 
-/// What is left of the budget is shared so: a run may take a quarter, confirm gets the rest.
+/// What is left of the budget when a stage begins is shared so; confirm gets the rest.
 const RUN_SHARE: f64 = 0.25;
+const PREDICT_SHARE: f64 = 0.4;
 /// Runs with different schedules; the first is the program's own.
 const RUNS: u32 = 4;
 /// A program that is still running after this long in a hunt with the default budget is taken for
@@ -52,9 +54,10 @@ impl<'a> Hunt<'a> {
         let units = self.capture.units.len();
         tell("capture", &format!("{units} {}", plural(units, "unit")));
         type Stage<'a> = fn(&mut Hunt<'a>) -> anyhow::Result<String>;
-        let stages: [(HuntEngine, &str, Engine, Stage<'a>); 3] = [
+        let stages: [(HuntEngine, &str, Engine, Stage<'a>); 4] = [
             (HuntEngine::Check, "check", Engine::Check, Hunt::check),
             (HuntEngine::Run, "run", Engine::Run, Hunt::run),
+            (HuntEngine::Predict, "predict", Engine::Predict, Hunt::predict),
             (HuntEngine::Confirm, "confirm", Engine::Confirm, Hunt::confirm),
         ];
         for (engine, name, finder, stage) in stages {
@@ -123,6 +126,25 @@ impl<'a> Hunt<'a> {
             0 => format!("{observed} observed"),
             _ => format!("{observed} observed, {suspected} suspected"),
         })
+    }
+
+    /// What other schedules, other values and branches not taken would show.
+    fn predict(&mut self) -> anyhow::Result<String> {
+        let options = PredictArgs {
+            order_only: false,
+            no_branches: false,
+            no_replay: false,
+            solver_timeout: Duration::from_secs(2),
+            budget: self.left().mul_f64(PREDICT_SHARE),
+            run_time: self.run_limit(),
+        };
+        let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
+        let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
+        let predicted = found.races.len();
+        self.take(found);
+        let moved = self.report.races.iter().zip(&known).filter(|(race, old)| race.verdict > **old);
+        let news = moved.count() + self.report.races.len() - known.len();
+        Ok(format!("{predicted} predicted, {news} not seen by the run"))
     }
 
     fn confirm(&mut self) -> anyhow::Result<String> {
