@@ -11,9 +11,10 @@ use std::time::Duration;
 use rayon::prelude::*;
 
 use crate::intercept::{Interception, intercept};
+use crate::objects::referenced;
 use crate::record::{Record, Records, read_all};
 use crate::repeat::outcome;
-use crate::resolve::{referenced, resolve};
+use crate::resolve::resolve;
 use crate::session::Session;
 use crate::store::Store;
 use crate::{Capture, CaptureError, CaptureNote, Toolchain};
@@ -154,7 +155,7 @@ pub(crate) fn settle(
         .count();
     let count = seen.units.len();
     let mut capture = merge(store, seen)?;
-    let told = complaints.into_iter().map(|text| CaptureNote { incomplete: true, text });
+    let told = complaints.into_iter().map(|text| CaptureNote::new(true, text));
     capture.notes.extend(told);
     sessions.into_iter().for_each(Session::close);
     Ok(BuildOutcome { capture, status: None, seen: count, failed, reused, resumed })

@@ -44,16 +44,13 @@ pub fn capture_inputs(request: &DirectRequest) -> Result<Capture, CaptureError> 
             }
             Err(CaptureError::Rejected { path, message }) if !alone => {
                 let text = format!("{}: {message}", path.display());
-                capture.notes.push(CaptureNote { incomplete: true, text });
+                capture.notes.push(CaptureNote::new(true, text));
             }
             Err(error) => return Err(error),
         }
     }
     capture.notes.extend(
-        flags
-            .remarks
-            .iter()
-            .map(|remark| CaptureNote { incomplete: remark.incomplete, text: remark.text.clone() }),
+        flags.remarks.iter().map(|remark| CaptureNote::new(remark.incomplete, remark.text.clone())),
     );
     capture.targets.push(implicit_target(&capture.units, &flags, directory));
     Ok(capture)
@@ -63,7 +60,7 @@ impl Capture {
     fn note_dropped(&mut self, flags: &[String]) {
         for flag in flags {
             let text = format!("clang does not know {flag}; left out");
-            let note = CaptureNote { incomplete: false, text };
+            let note = CaptureNote::new(false, text);
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

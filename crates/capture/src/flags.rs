@@ -67,7 +67,10 @@ pub(crate) fn takes_next(flag: &str) -> bool {
 }
 
 /// Flags by their whole text.
-const EXACT: [(&str, Use); 38] = [
+const EXACT: [(&str, Use); 41] = [
+    ("-pg", Use::DropTelling),
+    ("-p", Use::DropTelling),
+    ("-finstrument-functions", Use::DropTelling),
     ("-pthread", Use::Both),
     ("-pthreads", Use::Both),
     ("-shared", Use::Link),
@@ -109,7 +112,10 @@ const EXACT: [(&str, Use); 38] = [
 ];
 
 /// Flags by their beginning; the first that fits decides.
-const PREFIX: [(&str, Use); 54] = [
+const PREFIX: [(&str, Use); 57] = [
+    ("-fpatchable-function-entry", Use::Drop),
+    ("-ftrivial-auto-var-init", Use::Drop),
+    ("-fsplit-stack", Use::DropTelling),
     ("-Wl,", Use::Link),
     ("-Wp,-M", Use::Drop),
     ("-Wp,-D_FORTIFY_SOURCE", Use::Drop),

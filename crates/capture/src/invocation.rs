@@ -55,8 +55,12 @@ pub(crate) struct Invocation {
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Remark {
+    /// Whether code is missing because of it.
     pub incomplete: bool,
     pub text: String,
+    /// The missing code is in an object, and whichever target links that will say so itself.
+    #[serde(default)]
+    pub in_object: bool,
 }
 
 impl Invocation {
@@ -119,7 +123,7 @@ impl Parser {
     }
 
     fn remark(&mut self, incomplete: bool, text: String) {
-        self.invocation.remarks.push(Remark { incomplete, text });
+        self.invocation.remarks.push(Remark { incomplete, text, in_object: false });
     }
 
     fn input(&mut self, word: &str) {
@@ -138,7 +142,11 @@ impl Parser {
                 self.invocation.link.push(LinkWord::Source(index));
             }
             Kind::Header => self.stops = true,
-            Kind::Assembly => self.remark(true, format!("{word}: assembly is not captured")),
+            Kind::Assembly => {
+                self.remark(true, format!("{word}: assembly is not captured"));
+                // On a link line it stays a word of the recipe: clang assembles it too.
+                self.invocation.link.push(LinkWord::File(path));
+            }
             Kind::Module => {
                 self.remark(true, format!("{word}: a C++20 module interface is not captured"));
             }

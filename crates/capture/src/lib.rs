@@ -17,6 +17,7 @@ mod intercept;
 mod invocation;
 mod linker;
 mod model;
+mod objects;
 mod record;
 mod relink;
 mod repeat;

@@ -101,6 +101,19 @@ pub struct CaptureNote {
     /// Whether part of the program is missing from the capture because of it.
     pub incomplete: bool,
     pub text: String,
+    /// The outputs of the targets it concerns; empty when it may concern any.
+    #[serde(default)]
+    pub scope: Vec<PathBuf>,
+}
+
+impl CaptureNote {
+    pub(crate) fn new(incomplete: bool, text: String) -> Self {
+        CaptureNote { incomplete, text, scope: Vec::new() }
+    }
+
+    fn concerns(&self, target: &Target) -> bool {
+        self.scope.is_empty() || self.scope.contains(&target.output)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +124,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// The capture of one target alone: its units and no others, in link order.
+    /// The capture of one target alone: its units, its notes and no others, in link order.
     pub fn only(&self, target: &Target) -> Capture {
         let kept = target.units();
         let renumber = |old: &usize| kept.iter().position(|unit| unit == old).unwrap_or_default();
@@ -127,7 +140,7 @@ impl Capture {
         Capture {
             units: kept.iter().map(|unit| self.units[*unit].clone()).collect(),
             targets: vec![Target { link: link.collect(), ..target.clone() }],
-            notes: self.notes.clone(),
+            notes: self.notes.iter().filter(|note| note.concerns(target)).cloned().collect(),
         }
     }
 }

@@ -1,143 +1,15 @@
-//! From what the build did to what the engines read: objects on link lines become units.
-//!
-//! An object is known by its content first (it may have been moved or archived), then by its path
-//! (it may have been stripped). What is not known is used as it is, from a copy in the store.
+//! From what the build did to what the engines read: objects on link lines become units. What no
+//! captured compilation made is used as it is, from a copy in the store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::archive;
+use crate::objects::{DEPTH, Objects, flatten, partial_links};
 use crate::record::{Piece, Product, ProductKind, Records, UnitRecord};
 use crate::repeat::outcome;
 use crate::store::{Store, write_atomically};
 use crate::{Capture, CaptureError, CaptureNote, LinkItem, Target, TargetKind, Unit};
-
-/// Partial links within partial links; deeper means a record that names itself.
-const DEPTH: usize = 8;
-
-/// Which unit (by key) an object is.
-pub(crate) struct Objects<'a> {
-    by_path: HashMap<&'a Path, &'a str>,
-    by_hash: HashMap<&'a str, Vec<&'a str>>,
-}
-
-impl<'a> Objects<'a> {
-    pub fn new(records: &'a Records) -> Self {
-        let mut objects = Objects { by_path: HashMap::new(), by_hash: HashMap::new() };
-        for (key, unit) in &records.units {
-            if let Some(path) = &unit.object {
-                objects.by_path.insert(path, key);
-            }
-            if let Some(hash) = &unit.object_hash {
-                objects.by_hash.entry(hash).or_default().push(key);
-            }
-        }
-        objects
-    }
-
-    pub fn find(&self, path: &Path, hash: &str) -> Option<&'a str> {
-        let at_path = self.by_path.get(path).copied();
-        match self.by_hash.get(hash) {
-            // Two units may give the same object; the one at this path is meant then.
-            Some(same) => at_path.filter(|key| same.contains(key)).or(same.first().copied()),
-            None => at_path,
-        }
-    }
-
-    /// The units of an archive member: one, or those of a partial link when all are known.
-    fn find_member(
-        &self,
-        name: &str,
-        hash: &str,
-        partial: &HashMap<&str, &'a Product>,
-    ) -> Option<Vec<&'a str>> {
-        let Some(product) = partial.get(hash) else {
-            return self.find_object_member(name, hash).map(|key| vec![key]);
-        };
-        let pieces = flatten(product, partial, DEPTH);
-        let files = pieces.into_iter().filter(|piece| !matches!(piece, Piece::Flag(_)));
-        files
-            .map(|piece| match piece {
-                Piece::Object { path, hash } => self.find(path, hash),
-                Piece::Unit(key) => Some(key.as_str()),
-                Piece::Archive { .. } | Piece::File(_) | Piece::Flag(_) => None,
-            })
-            .collect()
-    }
-
-    /// An archive member; stripped ones are told by their name when it is the only one.
-    fn find_object_member(&self, name: &str, hash: &str) -> Option<&'a str> {
-        if let Some(same) = self.by_hash.get(hash) {
-            let named =
-                same.iter().find(|key| Path::new(key).file_name().is_some_and(|file| file == name));
-            return named.or(same.first()).copied();
-        }
-        let mut named = self
-            .by_path
-            .iter()
-            .filter(|(path, _)| path.file_name().is_some_and(|file| file == name));
-        match (named.next(), named.next()) {
-            (Some((_, key)), None) => Some(key),
-            _ => None,
-        }
-    }
-}
-
-/// The pieces of `product` with partial links opened.
-pub(crate) fn flatten<'a>(
-    product: &'a Product,
-    partial: &HashMap<&str, &'a Product>,
-    depth: usize,
-) -> Vec<&'a Piece> {
-    let mut pieces = Vec::new();
-    for piece in &product.pieces {
-        let inner = match piece {
-            Piece::Object { hash, .. } if depth > 0 => partial.get(hash.as_str()),
-            _ => None,
-        };
-        match inner {
-            Some(inner) => {
-                let files = flatten(inner, partial, depth - 1);
-                pieces.extend(files.into_iter().filter(|piece| !matches!(piece, Piece::Flag(_))));
-            }
-            None => pieces.push(piece),
-        }
-    }
-    pieces
-}
-
-/// The outputs of `ld -r`, by content.
-pub(crate) fn partial_links(records: &Records) -> HashMap<&str, &Product> {
-    let objects = records.products.values().filter(|product| product.kind == ProductKind::Object);
-    objects.filter_map(|product| Some((product.hash.as_deref()?, product))).collect()
-}
-
-/// The keys of the units that some product is made of.
-pub(crate) fn referenced(records: &Records) -> HashSet<String> {
-    let objects = Objects::new(records);
-    let partial = partial_links(records);
-    let mut keys = HashSet::new();
-    for product in records.products.values() {
-        for piece in flatten(product, &partial, DEPTH) {
-            match piece {
-                Piece::Unit(key) => {
-                    keys.insert(key.clone());
-                }
-                Piece::Object { path, hash } => {
-                    keys.extend(objects.find(path, hash).map(str::to_owned))
-                }
-                Piece::Archive { members, .. } => {
-                    let found = members
-                        .iter()
-                        .filter_map(|(name, hash)| objects.find_member(name, hash, &partial));
-                    keys.extend(found.flatten().map(str::to_owned));
-                }
-                Piece::File(_) | Piece::Flag(_) => {}
-            }
-        }
-    }
-    keys
-}
 
 struct Resolver<'a> {
     records: &'a Records,
@@ -146,14 +18,18 @@ struct Resolver<'a> {
     partial: HashMap<&'a str, &'a Product>,
     /// Key to index into the capture's units; rejected units are absent.
     units: BTreeMap<&'a str, usize>,
+    /// What clang said of rejected units, and the outputs of the targets that they belong to.
+    rejected: BTreeMap<&'a str, (String, Vec<PathBuf>)>,
     notes: Vec<CaptureNote>,
+    /// The output of the target being resolved.
+    current: PathBuf,
 }
 
 /// Derives the capture that the engines read.
 pub(crate) fn resolve(records: &Records, store: &Store) -> Result<Capture, CaptureError> {
     let mut capture = Capture::default();
     let mut units = BTreeMap::new();
-    let mut notes = Vec::new();
+    let mut rejected = BTreeMap::new();
     let mut dropped: BTreeMap<&str, usize> = BTreeMap::new();
     for (key, record) in &records.units {
         for flag in &record.compilation.dropped {
@@ -165,27 +41,38 @@ pub(crate) fn resolve(records: &Records, store: &Store) -> Result<Capture, Captu
                 capture.units.push(unit);
             }
             Err(message) => {
-                let text =
-                    format!("{}: not captured: {message}", record.compilation.source.display());
-                notes.push(CaptureNote { incomplete: true, text });
+                let source = record.compilation.source.display();
+                let text = format!("{source}: not captured: {message}");
+                rejected.insert(key.as_str(), (text, Vec::new()));
             }
         }
     }
-    notes.extend(dropped.into_iter().map(|(flag, count)| CaptureNote {
-        incomplete: false,
-        text: format!("clang does not know {flag}; left out for {count} units"),
-    }));
-    notes.extend(
-        records
-            .remarks
-            .iter()
-            .map(|remark| CaptureNote { incomplete: remark.incomplete, text: remark.text.clone() }),
-    );
-    let objects = Objects::new(records);
-    let partial = partial_links(records);
-    let mut resolver = Resolver { records, store, objects, partial, units, notes };
+    let mut resolver = Resolver {
+        records,
+        store,
+        objects: Objects::new(records),
+        partial: partial_links(records),
+        units,
+        rejected,
+        notes: Vec::new(),
+        current: PathBuf::new(),
+    };
     capture.targets = resolver.targets()?;
+    let linked = !capture.targets.is_empty();
     capture.notes = resolver.notes;
+    let rejected = resolver.rejected.into_values();
+    capture.notes.extend(rejected.map(|(text, scope)| CaptureNote {
+        incomplete: true,
+        text,
+        scope,
+    }));
+    capture.notes.extend(dropped.into_iter().map(|(flag, count)| {
+        CaptureNote::new(false, format!("clang does not know {flag}; left out for {count} units"))
+    }));
+    capture.notes.extend(records.remarks.iter().map(|remark| {
+        let told_by_targets = remark.in_object && linked;
+        CaptureNote::new(remark.incomplete && !told_by_targets, remark.text.clone())
+    }));
     if capture.targets.is_empty() && !capture.units.is_empty() {
         capture.targets.push(whole_project(&capture.units, store));
     }
@@ -235,6 +122,7 @@ impl Resolver<'_> {
         let mut targets = Vec::new();
         for product in self.records.products.values() {
             let ProductKind::Target(kind) = product.kind else { continue };
+            self.current = product.output.clone();
             let mut link = Vec::new();
             for piece in flatten(product, &partial, DEPTH) {
                 self.place(piece, &mut link)?;
@@ -286,12 +174,21 @@ impl Resolver<'_> {
     }
 
     /// The unit; or, when clang rejected it, the object that the user's compiler made.
-    fn unit_or_object(&self, key: &str) -> Option<LinkItem> {
-        if let Some(unit) = self.units.get(key) {
-            return Some(LinkItem::Unit(*unit));
+    fn unit_or_object(&mut self, key: &str) -> Option<LinkItem> {
+        match self.unit(key) {
+            Some(unit) => Some(LinkItem::Unit(unit)),
+            None => self.records.units.get(key)?.object.clone().map(LinkItem::File),
         }
-        let object = self.records.units.get(key)?.object.clone()?;
-        Some(LinkItem::File(object))
+    }
+
+    /// The unit's index; one that was rejected is written down as missing from this target.
+    fn unit(&mut self, key: &str) -> Option<usize> {
+        if let Some((_, scope)) = self.rejected.get_mut(key)
+            && !scope.contains(&self.current)
+        {
+            scope.push(self.current.clone());
+        }
+        self.units.get(key).copied()
     }
 
     fn place_archive(
@@ -301,13 +198,11 @@ impl Resolver<'_> {
         word: &str,
         link: &mut Vec<LinkItem>,
     ) -> Result<(), CaptureError> {
-        let found: Vec<Option<Vec<usize>>> = members
-            .iter()
-            .map(|(name, hash)| {
-                let keys = self.objects.find_member(name, hash, &self.partial)?;
-                keys.into_iter().map(|key| self.units.get(key).copied()).collect()
-            })
-            .collect();
+        let mut found: Vec<Option<Vec<usize>>> = Vec::new();
+        for (name, hash) in members {
+            let keys = self.objects.find_member(path, name, hash, &self.partial);
+            found.push(keys.and_then(|keys| keys.into_iter().map(|key| self.unit(key)).collect()));
+        }
         if found.iter().all(Option::is_none) {
             link.push(if word.starts_with("-l") {
                 LinkItem::Flag(word.to_owned())
@@ -352,9 +247,13 @@ impl Resolver<'_> {
         let gone = text.is_some();
         let text = text
             .unwrap_or_else(|| format!("{name}: linked as it is: no captured compilation made it"));
-        let note = CaptureNote { incomplete: true, text };
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+        match self.notes.iter_mut().find(|note| note.text == text) {
+            Some(note) if note.scope.contains(&self.current) => {}
+            Some(note) => note.scope.push(self.current.clone()),
+            None => {
+                let scope = vec![self.current.clone()];
+                self.notes.push(CaptureNote { incomplete: true, text, scope });
+            }
         }
         if gone {
             return Ok(path.to_owned());

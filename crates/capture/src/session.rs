@@ -41,6 +41,8 @@ pub(crate) struct Session {
 
 impl Session {
     pub fn create(store: &Store) -> Result<Session, CaptureError> {
+        // Nobody looks for abandoned sessions while this one is not locked yet.
+        let _quiet = store.lock()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let folder = store.sessions().join(format!("{now:024}-{}", std::process::id()));
         for part in ["records", "queue"] {
@@ -61,16 +63,14 @@ impl Session {
 
     /// Sessions whose capture died. They are the caller's from now on.
     pub fn abandoned(store: &Store) -> Result<Vec<Session>, CaptureError> {
+        let _quiet = store.lock()?;
         let Ok(entries) = fs::read_dir(store.sessions()) else { return Ok(Vec::new()) };
         let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         folders.sort();
         let mut sessions = Vec::new();
         for folder in folders {
-            // One without a lock is just being made.
-            if !folder.join("lock").is_file() {
-                continue;
-            }
-            let lock = lock_file(&folder)?;
+            // Its owner may be removing it at this moment.
+            let Ok(lock) = lock_file(&folder) else { continue };
             if lock.try_lock().is_ok() && folder.is_dir() {
                 sessions.push(Session { folder, bitcode: store.bitcode(), _lock: Some(lock) });
             }

@@ -251,6 +251,9 @@ fn record(
 ) -> Result<(), CaptureError> {
     let output = invocation.linked_output(directory);
     let mut record = Record { remarks: invocation.remarks.clone(), ..Record::default() };
+    for remark in &mut record.remarks {
+        remark.in_object = invocation.phase == Phase::Compile;
+    }
     for (mut unit, text) in prepared {
         unit.object_hash = unit
             .object
