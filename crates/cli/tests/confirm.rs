@@ -168,6 +168,34 @@ fn a_confirmed_race_replays_from_its_printed_schedule() {
 }
 
 #[test]
+fn a_schedule_of_many_steps_is_followed_to_the_letter() {
+    let cache = tempfile::tempdir().unwrap();
+    let source = programs().join("lost_update.c");
+    let replay = |schedule: &str| {
+        let output = racewarden(cache.path())
+            .args(["replay", "--attempts", "1", "--schedule", schedule])
+            .arg(&source)
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // Both read, then both write: one deposit is lost.
+    let lost = "rw1:main.2@deposit+0#1>main.1@deposit+0#1>main.1@deposit+2#1>main.2@deposit+2#1";
+    // One after the other: nothing is lost, and the last two steps are of one thread.
+    let kept = "rw1:main.2@deposit+0#1>main.2@deposit+2#1>main.1@deposit+0#1>main.1@deposit+2#1";
+    for _ in 0..repetitions() {
+        let (code, told) = replay(lost);
+        assert_eq!(code, Some(1), "{told}");
+        // The program speaks of itself by its own name.
+        assert!(told.contains("lost_update: "), "{told}");
+        assert!(told.contains("replay: assertion: "), "{told}");
+    }
+    let (code, told) = replay(kept);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("assertion"), "{told}");
+}
+
+#[test]
 fn the_programs_own_handler_still_runs() {
     let cache = tempfile::tempdir().unwrap();
     let program = read(&programs().join("own_handler.c"));

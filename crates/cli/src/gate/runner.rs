@@ -1,9 +1,12 @@
 //! One run of a gated program under orders, watched from outside.
 
 use std::fs::File;
+use std::io::IsTerminal;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -60,6 +63,8 @@ impl Program {
         std::fs::write(&orders_file, orders.to_string()).context("cannot write gate orders")?;
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).process_group(0);
+        // The program may print its own name, which is not that of the cached file.
+        command.arg0(program_name(&self.path));
         let value = format!("{}:{}", orders_file.display(), report.display());
         command.env("RACEWARDEN_GATE", value);
         command.env("MALLOC_PERTURB_", HEAP_PATTERN);
@@ -70,6 +75,7 @@ impl Program {
         if !self.show_output {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
+        heed_interrupts();
         let begin = Instant::now();
         let mut child =
             command.spawn().with_context(|| format!("cannot run {}", self.path.display()))?;
@@ -85,12 +91,49 @@ impl Program {
     }
 }
 
+/// Cached programs are called `HASH-NAME`.
+fn program_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split_once('-').map_or(name.as_ref(), |(_, name)| name).to_owned()
+}
+
+/// The user pressed Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_interrupt(_signal: i32) {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// The program runs in a group of its own, so an interrupt reaches only this process, which has
+/// to end the program.
+fn heed_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler does nothing but store a flag.
+        unsafe { libc::signal(libc::SIGINT, on_interrupt as *const () as usize) };
+    });
+}
+
+/// Paper 5, section 3.3.3: an interrupt may mean that the program failed, and only the user
+/// knows. Without a terminal nobody is asked.
+fn user_saw_failure() -> bool {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return false;
+    }
+    eprint!("\nDid the program fail to do what it should? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
 /// Why a run was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     Blocked,
     Spinning,
     TimeOver,
+    /// The user interrupted it and says that it failed.
+    Reported,
 }
 
 fn watch(
@@ -103,6 +146,11 @@ fn watch(
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok((Some(status), None));
+        }
+        if INTERRUPTED.swap(false, Ordering::Relaxed) {
+            let end = stop(child, Stopped::Reported)?;
+            anyhow::ensure!(user_saw_failure(), "interrupted");
+            return Ok(end);
         }
         let now = activity(child.id());
         match now {
@@ -165,6 +213,11 @@ fn violation_of(
         Some(Stopped::Blocked) => return Some(hang("all threads are blocked")),
         Some(Stopped::Spinning) => return Some(hang("no progress")),
         Some(Stopped::TimeOver) => return None,
+        Some(Stopped::Reported) => {
+            let kind = ViolationKind::Reported;
+            let detail = "the user interrupted the program and reported a failure".to_owned();
+            return Some(Violation { kind, detail, thread: String::new(), stack: Vec::new() });
+        }
         None => {}
     }
     if let Some(seen) = noted(|kind| kind != ViolationKind::Hang) {
