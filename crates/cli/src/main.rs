@@ -13,6 +13,7 @@ mod gate;
 mod inputs;
 mod ledger_sink;
 mod output;
+mod process;
 mod runtime;
 
 /// Finds data races in C and C++ programs, proves which are real, and replays each.

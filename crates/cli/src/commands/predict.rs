@@ -65,6 +65,10 @@ pub struct PredictArgs {
     /// Stop the recorded program after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub run_time: Duration,
+
+    /// Standard input of the recorded program [default: the command's own]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -181,7 +185,7 @@ pub fn record_and_predict(
     arguments: &[String],
 ) -> anyhow::Result<Report> {
     let file = tempfile::Builder::new().prefix("racewarden-").suffix(".rwt").tempfile()?;
-    let run = record(capture, file.path(), arguments, options.run_time)?;
+    let run = record(capture, file.path(), arguments, options.stdin.as_deref(), options.run_time)?;
     let recording = Recording::read(&std::fs::read(file.path())?)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
     if let Some(trouble) = run.trouble {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use racewarden_capture::Capture;
@@ -11,6 +11,7 @@ use racewarden_trace::binary::Header;
 use sha2::{Digest, Sha256};
 
 use crate::inputs::InputArgs;
+use crate::process::{spawn_group, wait_at_most};
 use crate::runtime::{RuntimeMode, build_cache};
 
 #[derive(clap::Args)]
@@ -33,7 +34,8 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let run = record(&capture, &args.output, &args.arguments, Duration::from_secs(args.timeout))?;
+    let timeout = Duration::from_secs(args.timeout);
+    let run = record(&capture, &args.output, &args.arguments, None, timeout)?;
     if let Some(trouble) = run.trouble {
         eprintln!("racewarden: {trouble}");
     }
@@ -51,6 +53,7 @@ pub fn record(
     capture: &Capture,
     output: &Path,
     arguments: &[String],
+    stdin: Option<&Path>,
     timeout: Duration,
 ) -> anyhow::Result<RecordedRun> {
     let archive = RuntimeMode::Record.archive()?;
@@ -65,27 +68,20 @@ pub fn record(
     let header = header(capture, arguments);
     std::fs::write(output, header.to_bytes()).with_context(|| output.display().to_string())?;
     let output = std::path::absolute(output)?;
-    let mut child = Command::new(&program)
-        .args(arguments)
-        .env("RACEWARDEN_RECORD", &output)
-        // Findings own standard output; what the program says goes beside them.
-        .stdout(Stdio::from(std::io::stderr()))
-        .spawn()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    let end = Instant::now() + timeout;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            let trouble = (!status.success()).then(|| format!("the recorded run ended: {status}"));
-            return Ok(RecordedRun { trouble });
-        }
-        if Instant::now() > end {
-            child.kill()?;
-            child.wait()?;
-            let text = format!("the recorded run was stopped after {} s", timeout.as_secs());
-            return Ok(RecordedRun { trouble: Some(text) });
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let mut command = Command::new(&program);
+    command.args(arguments).env("RACEWARDEN_RECORD", &output);
+    if let Some(input) = stdin {
+        let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
+        command.stdin(file);
     }
+    // Findings own standard output; what the program says goes beside them.
+    command.stdout(Stdio::from(std::io::stderr()));
+    let trouble = match wait_at_most(&mut spawn_group(&mut command)?, timeout)? {
+        Some(status) if status.success() => None,
+        Some(status) => Some(format!("the recorded run ended: {status}")),
+        None => Some(format!("the recorded run was stopped after {} s", timeout.as_secs())),
+    };
+    Ok(RecordedRun { trouble })
 }
 
 fn header(capture: &Capture, arguments: &[String]) -> Header {

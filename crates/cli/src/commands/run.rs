@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use racewarden_capture::Capture;
@@ -18,6 +18,7 @@ use crate::dynamic::{Context, RunFile, parse, races_of};
 use crate::inputs::InputArgs;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
+use crate::process::{spawn_group, wait_at_most};
 use crate::runtime::{RuntimeMode, build_cache};
 
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -208,41 +209,20 @@ fn run_once(
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(Stdio::from(stderr));
     }
-    let limit = options.timeout.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64);
-    if limit.is_some() {
-        // A group of its own, so that its children can be stopped with it.
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    }
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    let limit = options.timeout.filter(|seconds| *seconds > 0.0);
     let status = match limit {
-        None => Some(child.wait()?),
-        Some(limit) => wait_at_most(&mut child, limit)?,
+        None => {
+            let mut child =
+                command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+            Some(child.wait()?)
+        }
+        Some(limit) => {
+            let limit = Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX);
+            wait_at_most(&mut spawn_group(&mut command)?, limit)?
+        }
     };
     let text = std::fs::read(&findings).with_context(|| findings.display().to_string())?;
     Ok(Outcome { status, file: parse(&String::from_utf8_lossy(&text)) })
-}
-
-/// `None` when the time ran out and the program was stopped.
-fn wait_at_most(
-    child: &mut std::process::Child,
-    limit: Duration,
-) -> anyhow::Result<Option<ExitStatus>> {
-    let start = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() >= limit {
-            let group = libc::pid_t::try_from(child.id())?;
-            // SAFETY: the group is the child's own, made for it above.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
 }
 
 /// How the program ended and what the runtime had to let go of.

@@ -137,6 +137,7 @@ impl<'a> Hunt<'a> {
             solver_timeout: Duration::from_secs(2),
             budget: self.left().mul_f64(PREDICT_SHARE),
             run_time: self.run_limit(),
+            stdin: Some(self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into())),
         };
         let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
         let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
