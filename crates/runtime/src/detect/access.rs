@@ -93,6 +93,57 @@ struct Conflicts {
     count: usize,
 }
 
+/// A plain access when everything remembered is ordered before it and covered by it: the bulk of
+/// what gets past the fast path (array code that touches each element once per segment).
+/// Returns whether the access is dealt with.
+#[inline]
+pub fn check_plain(
+    thread: &mut Thread,
+    granule: &Granule,
+    mask: u64,
+    write: bool,
+    pc: usize,
+) -> bool {
+    if thread.ignore_reads | thread.ignore_writes != 0 || thread.pending_signal.is_some() {
+        return false;
+    }
+    let word = granule.write_word();
+    let w = word.load(Ordering::Relaxed);
+    if w & TAG != 0 || !settled(thread, w) {
+        return false;
+    }
+    let site = thread.site(pc);
+    if word.compare_exchange(w, w | TAG, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let r = granule.read_word().load(Ordering::Relaxed);
+    let covered = if write { (w | r) & BYTES & !mask } else { r & BYTES & !mask } == 0;
+    if r & TAG != 0 || !covered || !settled(thread, r) {
+        word.store(w, Ordering::Release);
+        return false;
+    }
+    let new = thread.base | mask;
+    if write {
+        if r != 0 {
+            granule.read_word().store(0, Ordering::Relaxed);
+        }
+        granule.write_site().store(site, Ordering::Relaxed);
+        word.store(new, Ordering::Release);
+    } else {
+        granule.read_site().store(site, Ordering::Relaxed);
+        granule.read_word().store(new, Ordering::Relaxed);
+        word.store(w, Ordering::Release);
+    }
+    true
+}
+
+/// Nothing, or something ordered before this thread.
+#[inline(always)]
+fn settled(thread: &Thread, word: u64) -> bool {
+    let slot = slot_of(word);
+    word == 0 || slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time_of(word)
+}
+
 /// The slow path: check, remember, report.
 pub fn check(thread: &mut Thread, granule: Granule, access: &Access) {
     let ignored = if access.write { thread.ignore_writes } else { thread.ignore_reads };

@@ -74,7 +74,6 @@ interceptor! {
 
     fn __tsan_acquire(address: usize) { engine::acquire(address) }
     fn __tsan_release(address: usize) { engine::release(address) }
-    fn __tsan_java_init(_heap: usize, _size: usize) {}
     fn __tsan_mutex_create(lock: usize, _flags: c_uint) {
         locks::created_or_destroyed(lock, 1, tls::caller())
     }

@@ -208,7 +208,10 @@ pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind,
             let same = |word: u64| word & (!shadow::BYTES | mask) == now;
             let known = same(granule.write_word().load(Ordering::Relaxed))
                 || !kind.is_write() && same(granule.read_word().load(Ordering::Relaxed));
-            if !known {
+            let done = known
+                || !kind.is_atomic()
+                    && access::check_plain(thread, &granule, mask, kind.is_write(), pc);
+            if !done {
                 let access = Access {
                     mask,
                     write: kind.is_write(),

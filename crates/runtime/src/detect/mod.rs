@@ -2,13 +2,16 @@
 
 mod abi_atomic;
 mod abi_memory;
+mod abi_wide;
 mod access;
 mod annotate;
 mod clock;
 mod engine;
+mod fibers;
 mod heap;
 mod intercept;
 mod intern;
+mod java;
 mod locks;
 mod modules;
 mod options;

@@ -47,7 +47,6 @@ pub struct Thread {
     pub name: ThreadName,
     /// The stack with the thread-local storage above it.
     pub stack_range: (usize, usize),
-    pub pthread: usize,
     pub detached: bool,
     pub finished: bool,
     /// State of the perturbation's random numbers.
@@ -57,6 +56,8 @@ pub struct Thread {
     depth: usize,
     context_cache: [(u64, u32, u32); CONTEXT_CACHE],
     site_cache: [(u64, u64, u32); SITE_CACHE],
+    /// A loop asks for the same site again and again.
+    last_site: (u64, u64, u32),
 }
 
 impl Thread {
@@ -83,7 +84,6 @@ impl Thread {
             children: 0,
             name,
             stack_range: (0, 0),
-            pthread: 0,
             detached: false,
             finished: false,
             random: 0,
@@ -92,6 +92,7 @@ impl Thread {
             depth: 0,
             context_cache: [(0, 0, 0); CONTEXT_CACHE],
             site_cache: [(0, 0, 0); SITE_CACHE],
+            last_site: (0, 0, 0),
         });
         thread.set_time(time);
         thread
@@ -142,17 +143,6 @@ impl Thread {
         }
     }
 
-    /// How deep the thread is in calls; a `longjmp` goes back to what `setjmp` saw.
-    pub fn call_depth(&self) -> usize {
-        self.depth
-    }
-
-    pub fn unwind_to(&mut self, depth: usize) {
-        while self.depth > depth {
-            self.exit_function();
-        }
-    }
-
     fn context_of(&mut self, call_site: u64) -> u32 {
         let parent = self.context;
         let at = (call_site ^ u64::from(parent).wrapping_mul(0x9E37_79B1)) as usize % CONTEXT_CACHE;
@@ -167,8 +157,18 @@ impl Thread {
     }
 
     /// The id of an access at `pc` now.
+    #[inline]
     pub fn site(&mut self, pc: usize) -> u32 {
         let key = u64::from(self.context) << 32 | u64::from(self.lockset);
+        if self.last_site.0 == pc as u64 && self.last_site.1 == key {
+            return self.last_site.2;
+        }
+        let id = self.find_site(pc, key);
+        self.last_site = (pc as u64, key, id);
+        id
+    }
+
+    fn find_site(&mut self, pc: usize, key: u64) -> u32 {
         let hash = (pc as u64 ^ key.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let cached = &mut self.site_cache[hash as usize % SITE_CACHE];
         if cached.0 == pc as u64 && cached.1 == key {

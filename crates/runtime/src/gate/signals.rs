@@ -45,8 +45,8 @@ unsafe extern "C" {
     fn backtrace(buffer: *mut *mut c_void, size: i32) -> i32;
 }
 
-fn real_sigaction()
--> unsafe extern "C" fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32 {
+fn real_sigaction() -> unsafe extern "C" fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32
+{
     real!(sigaction: fn(i32, *const libc::sigaction, *mut libc::sigaction) -> i32)
 }
 

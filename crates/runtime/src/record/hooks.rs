@@ -35,7 +35,11 @@ unsafe fn content(address: u64, size: u64) -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: by the caller's promise.
     unsafe {
-        std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size.min(8) as usize);
+        std::ptr::copy_nonoverlapping(
+            address as *const u8,
+            bytes.as_mut_ptr(),
+            size.min(8) as usize,
+        );
     }
     u64::from_le_bytes(bytes)
 }
