@@ -152,7 +152,7 @@ fn emit(
 }
 
 /// Changed whenever the same inputs would give another object than before.
-const INSTRUMENT_REVISION: &str = "2";
+const INSTRUMENT_REVISION: &str = "3";
 
 pub(crate) fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
     let bad = |message: String| InstrumentError::BadBitcode { path: path.to_owned(), message };

@@ -6,15 +6,23 @@
 //! instrumented right after promotion to registers, so that every access the programmer wrote is
 //! watched, and optimised afterwards.
 
+use std::collections::BTreeSet;
+use std::process::Command;
+
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
-use racewarden_capture::Unit;
+use racewarden_capture::{Language, Toolchain, Unit};
 
 use crate::{InstrumentError, UnitPass};
 
 /// Instruments for the race-detecting runtime.
 #[derive(Debug, Clone, Default)]
-pub struct Detect {}
+pub struct Detect {
+    /// The capture's units: their sources say which functions must stay uninstrumented.
+    pub units: Vec<Unit>,
+}
 
 impl UnitPass for Detect {
     fn name(&self) -> &'static str {
@@ -25,13 +33,16 @@ impl UnitPass for Detect {
         String::new()
     }
 
-    fn apply(&self, module: &Module, _unit_index: usize) -> Result<(), InstrumentError> {
+    fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
+        let unsanitized = self.units.get(unit_index).map(unsanitized).unwrap_or_default();
         let context = module.get_context();
         let kind = Attribute::get_named_enum_kind_id("sanitize_thread");
         let disabled = Attribute::get_named_enum_kind_id("disable_sanitizer_instrumentation");
         let attribute = context.create_enum_attribute(kind, 0);
         for function in module.get_functions() {
-            let excluded = function.get_enum_attribute(AttributeLoc::Function, disabled).is_some();
+            let name = function.get_name().to_string_lossy();
+            let excluded = function.get_enum_attribute(AttributeLoc::Function, disabled).is_some()
+                || unsanitized.contains(name.as_ref());
             if function.count_basic_blocks() > 0 && !excluded {
                 function.add_attribute(AttributeLoc::Function, attribute);
             }
@@ -45,6 +56,48 @@ impl UnitPass for Detect {
             None => "function(sroa,mem2reg),tsan-module,function(tsan),default<O1>".to_owned(),
         }
     }
+}
+
+/// The functions that the source excludes by `no_sanitize("thread")`.
+///
+/// The attribute only reaches the bitcode when clang is told to sanitize, and then it also changes
+/// what `__has_feature` says, so the pristine bitcode is without it. A unit whose preprocessed text
+/// has the attribute is compiled once more, only to see which functions are left out.
+fn unsanitized(unit: &Unit) -> BTreeSet<String> {
+    if unit.language == Language::Bitcode {
+        return BTreeSet::new();
+    }
+    let Ok(toolchain) = Toolchain::find() else { return BTreeSet::new() };
+    let driver = if unit.language == Language::Cxx { &toolchain.clangxx } else { &toolchain.clang };
+    let output = |extra: &[&str]| {
+        let mut command = Command::new(driver);
+        command.current_dir(&unit.directory).args(&unit.arguments).arg("-w").args(extra);
+        command.arg(&unit.source).output().map(|output| output.stdout).unwrap_or_default()
+    };
+    let text = output(&["-E", "-P"]);
+    if !text.windows(b"no_sanitize".len()).any(|window| window == b"no_sanitize") {
+        return BTreeSet::new();
+    }
+    let assembly = output(&[
+        "-fsanitize=thread",
+        "-O2",
+        "-Xclang",
+        "-disable-llvm-passes",
+        "-emit-llvm",
+        "-c",
+        "-o",
+        "-",
+    ]);
+    let context = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&assembly, "sanitized");
+    let Ok(module) = context.create_module_from_ir(buffer) else { return BTreeSet::new() };
+    let kind = Attribute::get_named_enum_kind_id("sanitize_thread");
+    module
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() > 0)
+        .filter(|function| function.get_enum_attribute(AttributeLoc::Function, kind).is_none())
+        .map(|function| function.get_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The level that the flags ask for, the last one winning as in the compiler.

@@ -106,7 +106,7 @@ pub fn detect(
     keep_stdout: bool,
 ) -> anyhow::Result<Report> {
     let archive = RuntimeMode::Detect.archive()?;
-    let pass = Detect::default();
+    let pass = Detect { units: capture.units.clone() };
     let program = build_target(&BuildRequest::detect(capture, &pass, &archive, &build_cache()))?;
     let suppressions = match &options.suppressions {
         Some(path) => Suppressions::read(path)?,
