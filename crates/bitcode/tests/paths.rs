@@ -110,3 +110,19 @@ fn arguments_of_outside_functions_and_sources_of_copies() {
         .collect();
     assert_eq!(operands, ["c->peer", "table[i]", "*head", "*head"]);
 }
+
+#[test]
+fn a_long_chain_of_unnamed_pointers_stays_short() {
+    let mut text = "define void @f(ptr %p0) {\n".to_owned();
+    let steps = 2000;
+    for step in 0..steps {
+        text += &format!("  %a{step} = getelementptr i8, ptr %p{step}, i64 8\n");
+        text += &format!("  %p{} = load ptr, ptr %a{step}\n", step + 1);
+    }
+    text += "  ret void\n}\n";
+    let source = Source::new("chain.ll", &text);
+    let module = racewarden_bitcode::lower_file(source.folder().join("chain.ll")).expect("lowers");
+    let paths = paths(&module, "f");
+    assert_eq!(paths.len(), steps);
+    assert!(paths.iter().all(|path| path.len() < 200), "{}", paths[steps - 1]);
+}

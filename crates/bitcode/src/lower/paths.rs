@@ -85,7 +85,7 @@ pub(super) struct Place {
 
 impl Place {
     fn object(text: &str, ty: Option<Md>) -> Self {
-        let text = text.to_owned();
+        let text = clipped(text.to_owned());
         Self { text, deref: false, ty: ty.into(), pending: 0, field: String::new() }
     }
 
@@ -111,13 +111,26 @@ impl Place {
     }
 
     fn rendered(&self) -> String {
-        match (self.deref, self.pending) {
+        clipped(match (self.deref, self.pending) {
             (false, 0) => self.text.clone(),
             (true, 0) => format!("*{}", self.text),
             (true, bytes) => format!("*({} + {bytes} bytes)", self.text),
             (false, bytes) => format!("*(&{} + {bytes} bytes)", self.text),
+        })
+    }
+}
+
+/// Cuts a text that has become too long. Each object's text starts from the text of the pointer it
+/// was reached through, so without the cut a chain of unnamed pointers would take quadratic room.
+fn clipped(mut text: String) -> String {
+    if text.len() > LONGEST_PATH {
+        let end = (0..=LONGEST_PATH).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        if !text.ends_with('…') {
+            text.push('…');
         }
     }
+    text
 }
 
 /// Places and expressions of one function, each computed once.

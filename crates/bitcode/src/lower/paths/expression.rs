@@ -81,7 +81,7 @@ impl ModuleLowering {
         let name = subprogram.and_then(|node| self.debug.subprogram_name(node));
         let ty = subprogram.and_then(|node| self.debug.subprogram_result(node));
         let name = name.unwrap_or_else(|| callee.name());
-        Some(Expression { text: format!("{name}()"), ty: ty.into() })
+        Some(Expression { text: super::clipped(format!("{name}()")), ty: ty.into() })
     }
 
     fn binary(
