@@ -90,6 +90,13 @@ impl<'a> FoundBy<'a> {
         self
     }
 
+    /// The same program looked at in another way, which finds other races (a library's exported
+    /// functions as threads): what one way does not find is not gone for the other.
+    pub fn variant(mut self, name: &str) -> Self {
+        self.target = Some(format!("{} ({name})", self.target()));
+        self
+    }
+
     fn target(&self) -> String {
         let captured = || self.capture?.targets.first().map(|target| target.name.clone());
         self.target.clone().or_else(captured).unwrap_or_default()

@@ -70,6 +70,11 @@ impl OutputArgs {
 /// Paths in a finding are what the compiler was given, so they are looked up below the folder the
 /// command runs in, the project, and the folders that its units were compiled in.
 pub fn sources() -> Sources {
+    Sources::below(source_roots())
+}
+
+/// Folders in which the sources of findings are looked for.
+pub fn source_roots() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = std::env::current_dir().into_iter().collect();
     if let Some(store) = roots.first().and_then(|here| Store::find(here)) {
         roots.push(store.project().to_owned());
@@ -80,7 +85,7 @@ pub fn sources() -> Sources {
             }
         }
     }
-    Sources::below(roots)
+    roots
 }
 
 /// Width and colour of the terminal, if standard output is one; `NO_COLOR` and `TERM=dumb` are

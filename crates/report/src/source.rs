@@ -5,7 +5,7 @@
 //! any more costs a report its source lines and nothing else.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use racewarden_finding::Site;
 
@@ -15,13 +15,21 @@ const LARGEST_FILE: u64 = 32 << 20;
 /// Where a report takes source lines from.
 pub struct Sources {
     roots: Vec<PathBuf>,
+    confined: bool,
     files: BTreeMap<String, Option<Vec<String>>>,
 }
 
 impl Sources {
     /// Looks relative paths up below each of `roots`, in their order.
     pub fn below(roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        Sources { roots: roots.into_iter().collect(), files: BTreeMap::new() }
+        Sources { roots: roots.into_iter().collect(), confined: false, files: BTreeMap::new() }
+    }
+
+    /// As [`below`](Self::below), for servers: what lies outside the folders, by `..`, by an
+    /// absolute path or by a link, is not shown, whatever a finding says.
+    pub fn confined_below(roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        let roots = roots.into_iter().filter_map(|root| root.canonicalize().ok()).collect();
+        Sources { roots, confined: true, files: BTreeMap::new() }
     }
 
     /// A report without source lines.
@@ -51,16 +59,25 @@ impl Sources {
             .collect()
     }
 
+    fn read_below(&self, root: &Path, file: &str) -> Option<Vec<String>> {
+        let path = root.join(file);
+        if !self.confined {
+            return read(&path);
+        }
+        let path = path.canonicalize().ok()?;
+        self.roots.iter().any(|root| path.starts_with(root)).then(|| read(&path))?
+    }
+
     fn lines(&mut self, file: &str) -> Option<&Vec<String>> {
         if !self.files.contains_key(file) {
-            let lines = self.roots.iter().find_map(|root| read(&root.join(file)));
+            let lines = self.roots.iter().find_map(|root| self.read_below(root, file));
             self.files.insert(file.to_owned(), lines);
         }
         self.files.get(file)?.as_ref()
     }
 }
 
-fn read(path: &std::path::Path) -> Option<Vec<String>> {
+fn read(path: &Path) -> Option<Vec<String>> {
     let data = std::fs::metadata(path).ok()?;
     if !data.is_file() || data.len() > LARGEST_FILE {
         return None;
@@ -146,6 +163,17 @@ mod tests {
         assert_eq!(sources.line("a.c", 3), Some("three"));
         assert_eq!(sources.around("a.c", 3, 1).len(), 2);
         assert_eq!(sources.around("a.c", u32::MAX, 1).len(), 0);
+    }
+
+    #[test]
+    fn a_server_shows_nothing_outside_its_folders() {
+        let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let outside = manifest.join("Cargo.toml");
+        let mut sources = Sources::confined_below([manifest.join("src")]);
+        assert!(sources.line("lib.rs", 1).is_some());
+        for path in ["../Cargo.toml", outside.to_str().unwrap(), "/etc/passwd"] {
+            assert_eq!(sources.line(path, 1), None, "{path}");
+        }
     }
 
     #[test]

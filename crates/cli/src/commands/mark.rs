@@ -86,7 +86,8 @@ fn split(args: &Args) -> anyhow::Result<(Vec<String>, Option<Mark>)> {
     Ok((races, mark))
 }
 
-fn who() -> String {
+/// Git's user name, else the login name.
+pub fn who() -> String {
     let git = Command::new("git").args(["config", "user.name"]).output().ok();
     git.filter(|output| output.status.success())
         .and_then(|output| String::from_utf8(output.stdout).ok())

@@ -22,6 +22,7 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod serve;
 mod show;
 mod trace;
 
@@ -67,6 +68,8 @@ pub enum Command {
     Completions(completions::Args),
     /// Print the manual page, or write all pages into a folder
     Man(man::Args),
+    /// Show the ledger in a browser: races, history, captures
+    Serve(serve::Args),
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -91,5 +94,6 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+        Command::Serve(args) => serve::run(args),
     }
 }

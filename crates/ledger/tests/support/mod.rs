@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each test binary uses its part of this")]
 //! Ledgers to test on: an SQLite file each, and a database each in a throw-away PostgreSQL.
 //!
 //! The cluster is made once per test binary in a temporary folder, listens on a Unix socket only
@@ -62,6 +63,17 @@ pub fn on_both<F: Future<Output = ()>>(test: impl Fn(Ledger, String) -> F) {
             ledger.close().await;
         });
     }
+}
+
+/// Runs the statements of a dump in an empty PostgreSQL database.
+pub fn load_dump(place: &Place, dump: &str) {
+    let mut child = as_postgres(&tool("psql"))
+        .args(["-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", &place.url])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), dump.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "psql");
 }
 
 fn tool(name: &str) -> PathBuf {

@@ -68,6 +68,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 
     let mut report = subject.check(&capture);
+    report.finish();
+    // The ledger takes all of it, so that a race which it does not get any more is gone.
+    let mut found_by =
+        FoundBy::new(Engine::Check, &capture).program(&args.inputs, &[], None).complete();
+    if args.api {
+        found_by = found_by.variant("api");
+    }
+    args.output.ledger.record(&mut report, &found_by);
     let filters = filters::Filters {
         all: args.all,
         only: &args.only,
