@@ -41,7 +41,9 @@ fn build(runtime: &Path, out: &Path, mode: &str) -> PathBuf {
         // What the outer cargo set is about the outer build: coverage or lint flags must not leak
         // into code that runs inside other people's programs.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("RUSTFLAGS")
+        // Without unwind tables pthread_exit and cancellation end their unwinding at the runtime's
+        // frames and jump on, as glibc does at the end of a stack; with tables they would abort.
+        .env("RUSTFLAGS", "-C force-unwind-tables=no")
         .env_remove("RUSTC_WRAPPER")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("CARGO_TARGET_DIR");

@@ -226,14 +226,20 @@ fn conflict(
     let (_, key) = SITES.get(record.site);
     let full = thread.clocks.full.get(slot) >= time;
     if full && let Some(lock) = intern::common_lock(key as u32, thread.lockset) {
-        // Conflicting critical sections of one lock: their order is part of what the program
-        // does, so everything before the earlier section's release is ordered before us.
-        let weak = &mut thread.clocks.weak;
-        sync::with(lock as usize, |state| {
-            weak.join(&state.clocks.full);
-            weak.join(&state.readers.full);
-        });
+        // The lock protects this pair. Where the later section reads what the earlier one wrote
+        // (the paper's write/read relation, with or without a signal), the order is part of what
+        // the program does, so what came before that one section is ordered before us. Two
+        // sections that merely update the same thing, a counter say, might as well have come the
+        // other way round: that order is an accident.
         if record_write && !access.write {
+            let weak = &mut thread.clocks.weak;
+            sync::with(lock as usize, |state| match state.region_at(slot, time) {
+                Some(region) => weak.join(&region.weak),
+                None => {
+                    weak.join(&state.clocks.full);
+                    weak.join(&state.readers.full);
+                }
+            });
             thread.pending_signal = None;
         }
         return true;

@@ -9,7 +9,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::access::{self, Access};
-use super::clock::Clocks;
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
 use super::{intern, options, report, shadow, signals, sync};
@@ -130,6 +129,7 @@ pub fn initialize() {
         return;
     }
     tls::set_depth(1);
+    super::intercept::memory::prepare();
     options::read();
     shadow::initialize();
     intern::initialize();
@@ -351,13 +351,20 @@ pub fn atomic<R>(
     }
     let result = sync::with(address, |state| {
         let (result, success) = operation();
-        transfer(&mut thread, &mut state.clocks, op, order, success);
+        transfer(&mut thread, state, op, order, success);
         result
     });
     result.unwrap_or_else(|| operation().0)
 }
 
-fn transfer(thread: &mut Thread, clocks: &mut Clocks, op: AtomicOp, order: Order, success: bool) {
+fn transfer(
+    thread: &mut Thread,
+    state: &mut sync::State,
+    op: AtomicOp,
+    order: Order,
+    success: bool,
+) {
+    let clocks = &mut state.clocks;
     let order = match op {
         AtomicOp::Exchange { failure, .. } if !success => failure,
         _ => order,
@@ -372,10 +379,17 @@ fn transfer(thread: &mut Thread, clocks: &mut Clocks, op: AtomicOp, order: Order
     if op == AtomicOp::Load || !success {
         return;
     }
-    // A plain store starts a new release sequence; an update continues the one it reads from.
-    if op == AtomicOp::Store {
+    // An update continues the release sequences it reads from; by C11 a plain store continues
+    // those of its own thread, and ends all others.
+    let (own, nobody, several) = (thread.info + 1, 0, u32::MAX);
+    if op == AtomicOp::Store && state.head != own {
         clocks.clear();
+        state.head = nobody;
     }
+    if !order.releases() && thread.fence_release.is_empty() {
+        return;
+    }
+    state.head = if state.head == nobody || state.head == own { own } else { several };
     if order.releases() {
         thread.release_into(clocks);
     } else {

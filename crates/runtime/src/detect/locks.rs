@@ -59,6 +59,9 @@ fn unlocking_in(thread: &mut Thread, address: usize, pc: usize) {
         let clocks = if read_mode { &mut state.readers } else { &mut state.clocks };
         clocks.full.join(&thread.clocks.full);
         clocks.weak.join(&thread.clocks.weak);
+        if let Some(held) = released {
+            state.add_region(thread.slot as usize, held.since, thread.time, &thread.clocks.weak);
+        }
     });
     thread.tick();
 }

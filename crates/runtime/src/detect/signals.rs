@@ -43,6 +43,13 @@ static FLAGS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 type Simple = unsafe extern "C" fn(c_int);
 type Informed = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
+/// A thread is about to send a signal: what it did before is ordered before the handler.
+pub fn sending(signal: c_int) {
+    if let Some(handler) = HANDLERS.get(signal as usize) {
+        super::engine::release(handler.as_ptr() as usize);
+    }
+}
+
 fn call(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
     let at = signal as usize;
     let handler = HANDLERS[at].load(Ordering::Acquire);

@@ -6,7 +6,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::clock::Clocks;
+use super::clock::{Clock, Clocks};
 use super::shadow;
 use crate::common::futex::SpinLock;
 use crate::common::real::raw_mmap;
@@ -18,6 +18,38 @@ pub struct State {
     /// What readers of a read-write lock published; only writers wait for them.
     pub readers: Clocks,
     pub barrier: Option<Box<Barrier>>,
+    /// The latest critical sections of a lock, the newest last.
+    pub regions: Vec<Region>,
+    /// Whose release sequences `clocks` belongs to, when they are all one thread's (its info + 1).
+    pub head: u32,
+}
+
+/// A critical section that has ended: who, when, and what it knew by the weak relation.
+pub struct Region {
+    pub slot: usize,
+    pub from: u64,
+    pub to: u64,
+    pub weak: Clock,
+}
+
+/// Critical sections that are told apart per lock; an older one stands for all before it.
+const REGIONS: usize = 8;
+
+impl State {
+    pub fn add_region(&mut self, slot: usize, from: u64, to: u64, weak: &Clock) {
+        let mut clock =
+            if self.regions.len() < REGIONS { Clock::new() } else { self.regions.remove(0).weak };
+        clock.copy_from(weak);
+        clock.raise(slot, to);
+        self.regions.push(Region { slot, from, to, weak: clock });
+    }
+
+    /// The critical section in which `slot` was at `time`.
+    pub fn region_at(&self, slot: usize, time: u64) -> Option<&Region> {
+        let inside =
+            |region: &&Region| region.slot == slot && region.from <= time && time <= region.to;
+        self.regions.iter().rev().find(inside)
+    }
 }
 
 pub struct Barrier {

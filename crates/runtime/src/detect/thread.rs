@@ -17,6 +17,8 @@ pub struct Held {
     pub site: u32,
     /// How often a recursive lock was taken.
     pub count: u32,
+    /// The thread's time when it was taken.
+    pub since: u64,
 }
 
 const CONTEXT_CACHE: usize = 512;
@@ -184,7 +186,7 @@ impl Thread {
             held.count += 1;
             return;
         }
-        self.held.push(Held { address, read_mode, site, count: 1 });
+        self.held.push(Held { address, read_mode, site, count: 1, since: self.time });
         self.rebuild_lockset();
     }
 
@@ -328,6 +330,11 @@ impl Registry {
             let at = inner.joinable.iter().position(|(key, _)| *key == pthread)?;
             Some(inner.joinable.swap_remove(at).1)
         })
+    }
+
+    /// A join failed: the thread can still be joined.
+    pub fn put_back(&self, pthread: usize, thread: *mut Thread) {
+        self.with(|inner| inner.joinable.push((pthread, thread)));
     }
 
     /// The thread ran to its end. Nobody joins a detached one, so it is buried here.

@@ -2,9 +2,10 @@
 #include "../program.h"
 int cache;
 int compute(void) {
-  if (!cache)   // RACE!
-    cache = 42; // RACE!
-  return cache; // RACE!
+  int value = cache; // RACE!
+  if (!value)
+    cache = value = 42; // RACE!
+  return value;
 }
 void *first(void *_) {
   compute();

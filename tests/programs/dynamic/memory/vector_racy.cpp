@@ -6,7 +6,6 @@ std::vector<int> numbers;
 size_t count() { return numbers.size(); } // RACE!
 int main() {
   std::thread pusher([] {
-    numbers.reserve(16); // RACE!
     numbers.push_back(1); // RACE!
     done();
   });

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::thread::{create, joined};
+use super::thread::{create, join};
 use crate::common::tls;
 use crate::detect::{engine, locks};
 use crate::{interceptor, real};
@@ -25,18 +25,13 @@ interceptor! {
         )
     }
     fn thrd_join(thread: usize, value: *mut c_int) -> c_int {
-        let result = real!(thrd_join: fn(usize, *mut c_int) -> c_int)(thread, value);
-        if result == SUCCESS {
-            joined(thread);
-        }
-        result
+        join(thread, || real!(thrd_join: fn(usize, *mut c_int) -> c_int)(thread, value))
     }
     fn thrd_detach(thread: usize) -> c_int {
-        let result = real!(thrd_detach: fn(usize) -> c_int)(thread);
-        if result == SUCCESS && engine::is_initialized() {
+        if engine::is_initialized() {
             crate::detect::thread::REGISTRY.detach(thread);
         }
-        result
+        real!(thrd_detach: fn(usize) -> c_int)(thread)
     }
     fn mtx_init(lock: *mut c_void, kind: c_int) -> c_int {
         let pc = tls::caller();

@@ -13,6 +13,22 @@ fn watch(checks: impl FnOnce(&mut Thread)) {
     }
 }
 
+/// Looks the functions up that compiled Rust calls of itself. The first call may come from within
+/// the dynamic loader, when it frees something: looking them up there would meet the loader in the
+/// middle of a change.
+pub fn prepare() {
+    let mut bytes = [0_u8; 8];
+    let (at, nothing) = (bytes.as_mut_ptr().cast::<c_void>(), std::hint::black_box(0));
+    // SAFETY: no bytes are touched; the string is empty and ends in the array.
+    unsafe {
+        libc::memcpy(at, at, nothing);
+        libc::memmove(at, at, nothing);
+        libc::memset(at, 0, nothing);
+        std::hint::black_box(libc::memcmp(at, at, nothing));
+        std::hint::black_box(libc::strlen(at.cast()));
+    }
+}
+
 unsafe fn length(text: *const c_char) -> usize {
     // SAFETY: the caller passes a C string.
     unsafe { real!(strlen: fn(*const c_char) -> usize)(text) }

@@ -5,7 +5,7 @@ mod cxx;
 mod heap;
 mod io;
 mod lock;
-mod memory;
+pub mod memory;
 mod process;
 mod semaphore;
 pub mod thread;

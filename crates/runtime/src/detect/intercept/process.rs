@@ -44,6 +44,18 @@ interceptor! {
     fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
         signals::set_action(signal, action, old)
     }
+    fn pthread_kill(thread: usize, signal: c_int) -> c_int {
+        signals::sending(signal);
+        real!(pthread_kill: fn(usize, c_int) -> c_int)(thread, signal)
+    }
+    fn kill(process: c_int, signal: c_int) -> c_int {
+        signals::sending(signal);
+        real!(kill: fn(c_int, c_int) -> c_int)(process, signal)
+    }
+    fn pthread_sigqueue(thread: usize, signal: c_int, value: usize) -> c_int {
+        signals::sending(signal);
+        real!(pthread_sigqueue: fn(usize, c_int, usize) -> c_int)(thread, signal, value)
+    }
     fn signal(signal: c_int, handler: usize) -> usize {
         signals::set_handler(signal, handler)
     }

@@ -138,10 +138,20 @@ pub fn create(
     result
 }
 
-/// After a successful join of `pthread`.
-pub fn joined(pthread: usize) {
-    let Some(mut joiner) = enter() else { return };
-    let Some(thread) = REGISTRY.take_joinable(pthread) else { return };
+/// Joins `pthread` through `join`, which calls the C library. The thread is taken from the registry
+/// before: once it is joined, its handle may already be another thread's.
+pub fn join(pthread: usize, join: impl FnOnce() -> c_int) -> c_int {
+    let known = engine::is_initialized().then(|| REGISTRY.take_joinable(pthread)).flatten();
+    let result = join();
+    if result != 0 {
+        if let Some(thread) = known {
+            REGISTRY.put_back(pthread, thread);
+        }
+        return result;
+    }
+    let Some(mut joiner) = enter() else { return result };
+    // Without an entry before, the creator may have been about to make it.
+    let Some(thread) = known.or_else(|| REGISTRY.take_joinable(pthread)) else { return result };
     // SAFETY: the thread has ended, and only its joiner may touch what it left.
     unsafe {
         let (slot, time) = ((*thread).slot as usize, (*thread).time);
@@ -149,6 +159,7 @@ pub fn joined(pthread: usize) {
         joiner.clocks.weak.raise(slot, time);
         REGISTRY.bury(thread);
     }
+    result
 }
 
 interceptor! {
@@ -174,38 +185,22 @@ interceptor! {
         )
     }
     fn pthread_join(pthread: usize, value: *mut *mut c_void) -> c_int {
-        let result = real!(pthread_join: fn(usize, *mut *mut c_void) -> c_int)(pthread, value);
-        if result == 0 {
-            joined(pthread);
-        }
-        result
+        join(pthread, || real!(pthread_join: fn(usize, *mut *mut c_void) -> c_int)(pthread, value))
     }
     fn pthread_tryjoin_np(pthread: usize, value: *mut *mut c_void) -> c_int {
-        let result = real!(pthread_tryjoin_np: fn(usize, *mut *mut c_void) -> c_int)(pthread, value);
-        if result == 0 {
-            joined(pthread);
-        }
-        result
+        join(pthread, || real!(pthread_tryjoin_np: fn(usize, *mut *mut c_void) -> c_int)(pthread, value))
     }
     fn pthread_timedjoin_np(pthread: usize, value: *mut *mut c_void, time: *const c_void) -> c_int {
-        let result = real!(pthread_timedjoin_np: fn(usize, *mut *mut c_void, *const c_void) -> c_int)(pthread, value, time);
-        if result == 0 {
-            joined(pthread);
-        }
-        result
+        join(pthread, || real!(pthread_timedjoin_np: fn(usize, *mut *mut c_void, *const c_void) -> c_int)(pthread, value, time))
     }
     fn pthread_clockjoin_np(pthread: usize, value: *mut *mut c_void, clock: c_int, time: *const c_void) -> c_int {
-        let result = real!(pthread_clockjoin_np: fn(usize, *mut *mut c_void, c_int, *const c_void) -> c_int)(pthread, value, clock, time);
-        if result == 0 {
-            joined(pthread);
-        }
-        result
+        join(pthread, || real!(pthread_clockjoin_np: fn(usize, *mut *mut c_void, c_int, *const c_void) -> c_int)(pthread, value, clock, time))
     }
     fn pthread_detach(pthread: usize) -> c_int {
-        let result = real!(pthread_detach: fn(usize) -> c_int)(pthread);
-        if result == 0 && engine::is_initialized() {
+        // Before the call: after it the handle may already be another thread's.
+        if engine::is_initialized() {
             REGISTRY.detach(pthread);
         }
-        result
+        real!(pthread_detach: fn(usize) -> c_int)(pthread)
     }
 }
