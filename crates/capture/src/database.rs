@@ -3,7 +3,6 @@
 //! Such a database says nothing about linking, so all its units make one target, named after the
 //! database's folder, that can be analysed but not run.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -13,7 +12,7 @@ use crate::build::{BuildOutcome, Progress, Scope, settle};
 use crate::invocation::{Invocation, Phase};
 use crate::record::{Piece, Product, ProductKind, Record, UnitRecord};
 use crate::session::Session;
-use crate::shim::{prepare, write_record};
+use crate::shim::{capture_units, write_record};
 use crate::store::Store;
 use crate::tools::{Tool, tool_of};
 use crate::{CaptureError, Language, TargetKind, Toolchain};
@@ -34,7 +33,7 @@ pub fn capture_database(
     database: &Path,
     progress: &dyn Progress,
 ) -> Result<BuildOutcome, CaptureError> {
-    let toolchain = Toolchain::find()?;
+    Toolchain::find()?;
     let text = std::fs::read(database).map_err(CaptureError::io(database))?;
     let damaged = |message: String| CaptureError::Damaged { path: database.to_owned(), message };
     let entries: Vec<Entry> =
@@ -73,7 +72,7 @@ pub fn capture_database(
         &session,
         &Record { product: Some(whole(database, &units)?), ..Record::default() },
     )?;
-    settle(store, session, &toolchain, HashSet::new(), Scope::All, progress)
+    settle(store, session, Scope::All)
 }
 
 /// The compilation among `words`, past a launcher and the compiler's name.
@@ -95,13 +94,8 @@ fn record_of(
     invocation: &Invocation,
     directory: &Path,
 ) -> Result<Record, CaptureError> {
-    let mut record = Record { remarks: invocation.remarks.clone(), ..Record::default() };
-    for (unit, text) in prepare(session, invocation, directory)? {
-        if let (Some(text), Some(hash)) = (text, &unit.hash) {
-            session.enqueue(hash, &unit.compilation, text, directory)?;
-        }
-        record.units.push(unit);
-    }
+    let units = capture_units(session, invocation, directory)?;
+    let record = Record { units, remarks: invocation.remarks.clone(), product: None };
     write_record(session, &record)?;
     Ok(record)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::invocation::{Invocation, LinkWord, source_language};
-use crate::repeat::Compilation;
+use crate::repeat::{Compilation, bitcode_in};
 use crate::store::hash_of;
 use crate::{
     Capture, CaptureError, CaptureNote, Language, LinkItem, Target, TargetKind, Toolchain, Unit,
@@ -116,26 +116,18 @@ fn capture_one(
         flags.compile.clone(),
     );
     compilation.preprocessed = source.preprocessed;
-    let text = tempfile::Builder::new()
-        .prefix(".text-")
-        .tempfile_in(&request.cache)
-        .map_err(CaptureError::io(&request.cache))?
-        .into_temp_path();
-    let rejected = |message: String| CaptureError::Rejected {
-        path: input.to_owned(),
-        message: format!("clang-22:\n{message}"),
-    };
-    let hash = compilation.prepare(toolchain, &text)?.map_err(|rejection| rejected(rejection.0))?;
-    let bitcode = request.cache.join(format!("{hash}.bc"));
-    compilation.compile(toolchain, &text, &bitcode)?.map_err(|rejection| rejected(rejection.0))?;
+    let captured = compilation.capture(toolchain, &request.cache)?.map_err(|rejection| {
+        let message = format!("clang-22:\n{}", rejection.0);
+        CaptureError::Rejected { path: input.to_owned(), message }
+    })?;
     let unit = Unit {
         source: compilation.source,
         directory: compilation.directory,
         language: compilation.language,
         arguments: compilation.arguments,
         object: None,
-        bitcode,
-        hash,
+        bitcode: bitcode_in(&request.cache, &captured.hash),
+        hash: captured.hash,
     };
     Ok((unit, compilation.dropped))
 }

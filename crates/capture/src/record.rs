@@ -19,9 +19,12 @@ use crate::store::{Store, hash_of, read_json, write_json};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnitRecord {
     pub compilation: Compilation,
-    /// Names the bitcode; `None` when clang could not even preprocess.
+    /// Names the bitcode; `None` when clang rejected the source, for the reason in `rejection`.
     pub hash: Option<String>,
     pub rejection: Option<String>,
+    /// Whether the bitcode was in the store before.
+    #[serde(default)]
+    pub reused: bool,
     pub object: Option<PathBuf>,
     pub object_hash: Option<String>,
 }

@@ -1,22 +1,21 @@
-//! One compilation repeated with clang-22, in two steps.
+//! One compilation repeated with clang-22.
 //!
-//! *Prepare* makes the source self-contained (`-E -frewrite-includes`: every include written out,
-//! macros left alone, so that lines and columns stay the programmer's) and names the result by its
-//! content. *Compile* turns that into bitcode and no longer needs the user's files: it can run after
-//! a generated source is gone, beside the build, or not at all when the name is known already.
+//! The bitcode is named by everything it depends on: flags, directory, and the path and content of
+//! every file the preprocessor read. A unit that was captured before is first only asked for its
+//! files (`-M`, a fraction of a compilation); when their name is known, nothing is compiled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::store::hex;
+use crate::store::{hash_of, hex, write_atomically};
 use crate::{CaptureError, Language, Toolchain};
 
 /// Changes whenever the same input would give other bitcode.
-const VERSION: &str = "racewarden bitcode 2";
+const VERSION: &str = "racewarden bitcode 3";
 
 /// Flags clang may find unknown one after the other before a unit is given up.
 const TRIES: usize = 12;
@@ -31,13 +30,19 @@ pub(crate) struct Compilation {
     pub arguments: Vec<String>,
     /// Flags of the user's that clang does not know.
     pub dropped: Vec<String>,
-    /// Whether macros are expanded in the prepared text, which `-imacros` makes necessary.
-    pub expanded: bool,
 }
 
 /// Clang's words when it rejects a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rejection(pub String);
+
+/// Bitcode in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Captured {
+    pub hash: String,
+    /// Whether it was there before.
+    pub reused: bool,
+}
 
 impl Compilation {
     pub fn new(
@@ -46,30 +51,8 @@ impl Compilation {
         language: Language,
         arguments: Vec<String>,
     ) -> Self {
-        let expanded = arguments.iter().any(|argument| argument.starts_with("-imacros"));
-        Compilation {
-            source,
-            directory,
-            language,
-            preprocessed: false,
-            arguments,
-            dropped: Vec::new(),
-            expanded,
-        }
-    }
-
-    fn driver<'a>(&self, toolchain: &'a Toolchain) -> &'a Path {
-        if self.language == Language::Cxx { &toolchain.clangxx } else { &toolchain.clang }
-    }
-
-    fn language_flag(&self, prepared: bool) -> &'static str {
-        let expanded = self.preprocessed || (prepared && self.expanded);
-        match (self.language, expanded) {
-            (Language::Cxx, false) => "c++",
-            (Language::Cxx, true) => "c++-cpp-output",
-            (_, false) => "c",
-            (_, true) => "cpp-output",
-        }
+        let dropped = Vec::new();
+        Compilation { source, directory, language, preprocessed: false, arguments, dropped }
     }
 
     /// Leaves out flags that clang is already known not to take.
@@ -81,38 +64,81 @@ impl Compilation {
         self.dropped.extend::<Vec<String>>(dropped);
     }
 
-    /// Writes the self-contained text to `text` and returns its name. Unknown flags are dropped on
-    /// the way and kept in `self.dropped`.
-    pub fn prepare(
+    /// Puts the unit's bitcode into `folder`, unless it is there. Unknown flags are dropped on the
+    /// way and kept in `self.dropped`.
+    pub fn capture(
         &mut self,
         toolchain: &Toolchain,
-        text: &Path,
-    ) -> Result<Result<String, Rejection>, CaptureError> {
-        if self.preprocessed {
-            let source = self.directory.join(&self.source);
-            fs::copy(&source, text).map_err(CaptureError::io(&source))?;
-        } else if let Err(rejection) = self.preprocess(toolchain, text)? {
+        folder: &Path,
+    ) -> Result<Result<Captured, Rejection>, CaptureError> {
+        let seen = folder.join(format!("{}.seen", self.identity()));
+        let scratch = tempfile::Builder::new()
+            .prefix(".partial-")
+            .tempdir_in(folder)
+            .map_err(CaptureError::io(folder))?;
+        let files = scratch.path().join("files.d");
+        if seen.is_file() {
+            let listed = self.run(toolchain, |command| {
+                command.args(["-M", "-MT", "x", "-MF"]).arg(&files);
+            })?;
+            if listed.is_ok() {
+                let hash = self.name(&files)?;
+                if bitcode_in(folder, &hash).is_file() {
+                    return Ok(Ok(Captured { hash, reused: true }));
+                }
+            }
+        }
+        let partial = scratch.path().join("unit.bc");
+        let compiled = self.run(toolchain, |command| {
+            command.args(["-O2", "-Xclang", "-disable-llvm-passes", "-g"]);
+            command.args(["-MD", "-MT", "x", "-MF"]).arg(&files);
+            command.args(["-emit-llvm", "-c", "-o"]).arg(&partial);
+        })?;
+        if let Err(rejection) = compiled {
             return Ok(Err(rejection));
         }
-        self.name(text).map(Ok)
+        let hash = self.name(&files)?;
+        let bitcode = bitcode_in(folder, &hash);
+        let reused = bitcode.is_file();
+        if !reused {
+            fs::rename(&partial, &bitcode).map_err(CaptureError::io(&bitcode))?;
+        }
+        write_atomically(&seen, b"")?;
+        Ok(Ok(Captured { hash, reused }))
     }
 
-    fn preprocess(
+    /// Runs clang on the source, dropping flags that it does not know.
+    fn run(
         &mut self,
         toolchain: &Toolchain,
-        text: &Path,
+        purpose: impl Fn(&mut Command),
     ) -> Result<Result<(), Rejection>, CaptureError> {
+        let driver =
+            if self.language == Language::Cxx { &toolchain.clangxx } else { &toolchain.clang };
+        let language = match (self.language, self.preprocessed) {
+            (Language::Cxx, false) => "c++",
+            (Language::Cxx, true) => "c++-cpp-output",
+            (_, false) => "c",
+            (_, true) => "cpp-output",
+        };
         let mut result = Ok(());
         for _ in 0..TRIES {
-            let mut command = quiet_clang(self.driver(toolchain));
-            command.args(&self.arguments).args(["-Wno-everything", "-E", "-o"]).arg(text);
-            if !self.expanded {
-                command.arg("-frewrite-includes");
+            let mut command = Command::new(driver);
+            // Out of reach of the interception that the build runs under.
+            command.env_remove("LD_PRELOAD").env(crate::shim::NESTED, "1").stdin(Stdio::null());
+            command.args(&self.arguments).arg("-Wno-everything");
+            purpose(&mut command);
+            command.args(["-x", language]).arg(&self.source).current_dir(&self.directory);
+            let output = command.output().map_err(CaptureError::io(driver))?;
+            if output.status.success() {
+                return Ok(Ok(()));
             }
-            command.args(["-x", self.language_flag(false)]).arg(&self.source);
-            result = run(command.current_dir(&self.directory))?;
-            let Err(Rejection(message)) = &result else { break };
-            let unknown = unknown_flags(message, &self.arguments);
+            let mut message = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            if message.is_empty() {
+                message = format!("clang ended with {}", output.status);
+            }
+            let unknown = unknown_flags(&message, &self.arguments);
+            result = Err(Rejection(message));
             if unknown.is_empty() {
                 break;
             }
@@ -121,9 +147,17 @@ impl Compilation {
         Ok(result)
     }
 
-    /// SHA-256 of everything the bitcode depends on.
-    fn name(&self, text: &Path) -> Result<String, CaptureError> {
-        let content = fs::read(text).map_err(CaptureError::io(text))?;
+    /// The same for every capture of this source with these flags, whatever its content.
+    fn identity(&self) -> String {
+        let mut flags: Vec<&str> =
+            self.arguments.iter().chain(&self.dropped).map(String::as_str).collect();
+        flags.sort_unstable();
+        let place = format!("{}\0{}", self.directory.display(), self.source.display());
+        hash_of(format!("{VERSION}\0{:?}\0{place}\0{}", self.language, flags.join("\0")).as_bytes())
+    }
+
+    /// SHA-256 of everything the bitcode depends on. `files` is a list as make reads it.
+    fn name(&self, files: &Path) -> Result<String, CaptureError> {
         let mut hash = Sha256::new();
         hash.update(VERSION);
         hash.update([u8::from(self.preprocessed), self.language as u8]);
@@ -131,103 +165,48 @@ impl Compilation {
             hash.update(argument.as_bytes());
             hash.update([0]);
         }
-        hash.update(self.source.as_os_str().as_encoded_bytes());
-        hash.update([0]);
         hash.update(self.directory.as_os_str().as_encoded_bytes());
-        hash.update([0]);
-        hash.update(&content);
+        let list = fs::read_to_string(files).map_err(CaptureError::io(files))?;
+        let source = self.source.to_string_lossy().into_owned();
+        for file in std::iter::once(source).chain(dependencies(&list)) {
+            hash.update([0]);
+            hash.update(file.as_bytes());
+            let path = self.directory.join(&file);
+            // A dependency list may name what is no file (`<stdin>`, a line marker's invention).
+            hash.update(
+                fs::read(&path).map(|content| Sha256::digest(&content)).unwrap_or_default(),
+            );
+        }
         Ok(hex(&hash.finalize()))
     }
+}
 
-    /// Makes `bitcode` from the prepared `text`, unless it is there. A rejection is remembered
-    /// beside it, so that neither outcome is worked out twice.
-    pub fn compile(
-        &self,
-        toolchain: &Toolchain,
-        text: &Path,
-        bitcode: &Path,
-    ) -> Result<Result<(), Rejection>, CaptureError> {
-        if let Some(known) = outcome(bitcode) {
-            return Ok(known);
-        }
-        let folder = bitcode.parent().unwrap_or(Path::new("."));
-        let partial = tempfile::Builder::new()
-            .prefix(".partial-")
-            .suffix(".bc")
-            .tempfile_in(folder)
-            .map_err(CaptureError::io(folder))?;
-        let mut command = quiet_clang(self.driver(toolchain));
-        command.args(without_includes(&self.arguments));
-        command.args(["-O2", "-Xclang", "-disable-llvm-passes", "-g", "-Wno-everything"]);
-        let name = self.source.file_name().unwrap_or_default();
-        command.args(["-Xclang", "-main-file-name", "-Xclang"]).arg(name);
-        command.arg(format!("-fdebug-compilation-dir={}", self.directory.display()));
-        command.args(["-emit-llvm", "-c", "-o"]).arg(partial.path());
-        command.args(["-x", self.language_flag(true)]).arg(text);
-        if self.directory.is_dir() {
-            command.current_dir(&self.directory);
-        }
-        match run(&mut command)? {
-            Ok(()) => {
-                partial.persist(bitcode).map_err(|error| CaptureError::io(bitcode)(error.error))?;
-                Ok(Ok(()))
+pub(crate) fn bitcode_in(folder: &Path, hash: &str) -> PathBuf {
+    folder.join(format!("{hash}.bc"))
+}
+
+/// The files of a make rule: `x: a.c b\ c.h \` over several lines.
+fn dependencies(rule: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut file = String::new();
+    let (_, list) = rule.split_once(':').unwrap_or(("", rule));
+    let mut characters = list.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek()) {
+            ('\\', Some('\n')) => {}
+            ('\\', Some(' ' | '#' | '\\')) | ('$', Some('$')) => file.extend(characters.next()),
+            (blank, _) if blank.is_whitespace() => {
+                if !file.is_empty() {
+                    files.push(std::mem::take(&mut file));
+                }
             }
-            Err(Rejection(message)) => {
-                let message =
-                    message.replace(&*text.to_string_lossy(), &self.source.to_string_lossy());
-                crate::store::write_atomically(
-                    &bitcode.with_extension("rejected"),
-                    message.as_bytes(),
-                )?;
-                Ok(Err(Rejection(message)))
-            }
+            (other, _) => file.push(other),
         }
     }
-}
-
-/// What is known of a unit whose bitcode goes to `bitcode`.
-pub(crate) fn outcome(bitcode: &Path) -> Option<Result<(), Rejection>> {
-    if bitcode.is_file() {
-        return Some(Ok(()));
+    if !file.is_empty() {
+        files.push(file);
     }
-    let message = fs::read_to_string(bitcode.with_extension("rejected")).ok()?;
-    Some(Err(Rejection(message)))
-}
-
-/// Clang out of reach of the interception that the build runs under.
-fn quiet_clang(driver: &Path) -> Command {
-    let mut command = Command::new(driver);
-    command
-        .env_remove("LD_PRELOAD")
-        .env(crate::shim::NESTED, "1")
-        .stdin(std::process::Stdio::null());
-    command
-}
-
-fn run(command: &mut Command) -> Result<Result<(), Rejection>, CaptureError> {
-    let output = command.output().map_err(CaptureError::io(command.get_program()))?;
-    if output.status.success() {
-        return Ok(Ok(()));
-    }
-    let mut message = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-    if message.is_empty() {
-        message = format!("clang ended with {}", output.status);
-    }
-    Ok(Err(Rejection(message)))
-}
-
-/// The forced includes are part of the prepared text already.
-fn without_includes(arguments: &[String]) -> Vec<&String> {
-    let mut kept = Vec::with_capacity(arguments.len());
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        if matches!(word.as_str(), "-include" | "-imacros") {
-            words.next();
-        } else if !word.starts_with("-include") && !word.starts_with("-imacros") {
-            kept.push(word);
-        }
-    }
-    kept
+    files
 }
 
 /// The flags among `arguments` that the driver's errors quote as unknown or unsupported.
@@ -264,37 +243,41 @@ mod tests {
     }
 
     #[test]
-    fn a_second_compile_is_not_made() {
-        let folder = tempfile::tempdir().unwrap();
-        let toolchain = Toolchain::find().unwrap();
-        fs::write(folder.path().join("a.c"), "int x = __LINE__;\n").unwrap();
-        let mut unit = Compilation::new(
-            "a.c".into(),
-            folder.path().into(),
-            Language::C,
-            vec!["-fno-such-gcc-flag".into()],
-        );
-        let text = folder.path().join("text");
-        let name = unit.prepare(&toolchain, &text).unwrap().unwrap();
-        assert_eq!(unit.dropped, ["-fno-such-gcc-flag"]);
-        let bitcode = folder.path().join(format!("{name}.bc"));
-        unit.compile(&toolchain, &text, &bitcode).unwrap().unwrap();
-        fs::remove_file(&text).unwrap();
-        // The text is gone, so only the stored result can answer.
-        unit.compile(&toolchain, &text, &bitcode).unwrap().unwrap();
+    fn reads_a_make_rule() {
+        let rule = "x: a.c \\\n  /usr/b\\ c.h d$$e.h\n";
+        assert_eq!(dependencies(rule), ["a.c", "/usr/b c.h", "d$e.h"]);
     }
 
     #[test]
-    fn a_rejection_is_remembered_with_the_users_file_name() {
+    fn what_did_not_change_is_not_compiled_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let toolchain = Toolchain::find().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("a.h", "#define A 1\n");
+        write("a.c", "#include \"a.h\"\nint x = A;\n");
+        let capture = || {
+            let flags = vec!["-fno-such-gcc-flag".to_owned()];
+            let place = folder.path().to_owned();
+            let mut unit = Compilation::new("a.c".into(), place, Language::C, flags);
+            let captured = unit.capture(&toolchain, folder.path()).unwrap().unwrap();
+            assert_eq!(unit.dropped, ["-fno-such-gcc-flag"]);
+            captured
+        };
+        let first = capture();
+        assert!(!first.reused);
+        assert_eq!(capture(), Captured { reused: true, ..first.clone() });
+        write("a.h", "#define A 2\n");
+        let changed = capture();
+        assert!(!changed.reused && changed.hash != first.hash);
+    }
+
+    #[test]
+    fn a_rejection_is_told_in_clangs_words() {
         let folder = tempfile::tempdir().unwrap();
         let toolchain = Toolchain::find().unwrap();
         fs::write(folder.path().join("bad.c"), "int x = ;\n").unwrap();
         let mut unit = Compilation::new("bad.c".into(), folder.path().into(), Language::C, vec![]);
-        let text = folder.path().join("text");
-        let name = unit.prepare(&toolchain, &text).unwrap().unwrap();
-        let bitcode = folder.path().join(format!("{name}.bc"));
-        let first = unit.compile(&toolchain, &text, &bitcode).unwrap().unwrap_err();
-        assert!(first.0.contains("bad.c:1:9: error"), "{}", first.0);
-        assert_eq!(outcome(&bitcode), Some(Err(first)));
+        let rejection = unit.capture(&toolchain, folder.path()).unwrap().unwrap_err();
+        assert!(rejection.0.contains("bad.c:1:9: error"), "{}", rejection.0);
     }
 }

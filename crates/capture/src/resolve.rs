@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::archive;
 use crate::objects::{DEPTH, Objects, flatten, partial_links};
 use crate::record::{Piece, Product, ProductKind, Records, UnitRecord};
-use crate::repeat::outcome;
+use crate::repeat::bitcode_in;
 use crate::store::{Store, write_atomically};
 use crate::{Capture, CaptureError, CaptureNote, LinkItem, Target, TargetKind, Unit};
 
@@ -84,11 +84,9 @@ fn unit_of(record: &UnitRecord, store: &Store) -> Result<Unit, String> {
         return Err(format!("clang-22 says\n{message}"));
     }
     let hash = record.hash.clone().unwrap_or_default();
-    let bitcode = store.bitcode().join(format!("{hash}.bc"));
-    match outcome(&bitcode) {
-        Some(Ok(())) => {}
-        Some(Err(rejection)) => return Err(format!("clang-22 says\n{}", rejection.0)),
-        None => return Err("its bitcode is missing from the store".into()),
+    let bitcode = bitcode_in(&store.bitcode(), &hash);
+    if !bitcode.is_file() {
+        return Err("its bitcode is missing from the store".into());
     }
     let compilation = &record.compilation;
     Ok(Unit {

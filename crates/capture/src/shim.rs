@@ -1,8 +1,8 @@
 //! What happens when the build runs a compiler: the `racewarden` binary under the compiler's name.
 //!
 //! The user's own command runs with its own words and environment, and its exit status is the
-//! shim's. Beside it the sources are prepared for the repeated compilation (they may be gone
-//! afterwards); the compilation itself is left to the capture that started the build.
+//! shim's. Beside it the compilation is repeated with clang; the shim ends when both have, so the
+//! sources may be gone afterwards.
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -118,7 +118,7 @@ impl Shim {
                 return ExitCode::from(127);
             }
         };
-        let prepared = prepare(session, invocation, directory);
+        let units = capture_units(session, invocation, directory);
         let status = match child.wait() {
             Ok(status) => status,
             Err(error) => {
@@ -127,7 +127,7 @@ impl Shim {
             }
         };
         if status.success() {
-            let result = prepared.and_then(|units| record(session, invocation, directory, units));
+            let result = units.and_then(|units| record(session, invocation, directory, units));
             if let Err(error) = result {
                 session.complain(&format!("{}: {error}", directory.display()));
             }
@@ -203,14 +203,12 @@ fn is_probe(invocation: &Invocation, directory: &Path) -> bool {
         })
 }
 
-/// A unit and, when its bitcode is still to be made, the text to make it from.
-pub(crate) type Prepared = (UnitRecord, Option<tempfile::TempPath>);
-
-pub(crate) fn prepare(
+/// The invocation's sources captured into the session's store.
+pub(crate) fn capture_units(
     session: &Session,
     invocation: &Invocation,
     directory: &Path,
-) -> Result<Vec<Prepared>, CaptureError> {
+) -> Result<Vec<UnitRecord>, CaptureError> {
     if invocation.sources.is_empty() {
         return Ok(Vec::new());
     }
@@ -227,44 +225,34 @@ pub(crate) fn prepare(
         compilation.preprocessed = source.preprocessed;
         compilation.forget(&unknown);
         let known = compilation.dropped.len();
-        let text = session.text_file()?;
-        let outcome = compilation.prepare(&toolchain, &text)?;
+        let outcome = compilation.capture(&toolchain, session.bitcode())?;
         session.learn_unknown_flags(&compilation.dropped[known..])?;
-        let (hash, rejection) = match outcome {
-            Ok(hash) => (Some(hash), None),
-            Err(rejection) => (None, Some(rejection.0)),
+        let (hash, rejection, reused) = match outcome {
+            Ok(captured) => (Some(captured.hash), None, captured.reused),
+            Err(rejection) => (None, Some(rejection.0), false),
         };
-        let pending = hash.as_ref().is_some_and(|hash| session.lacks(hash));
         let object = invocation.object_of(index, directory);
-        let unit = UnitRecord { compilation, hash, rejection, object, object_hash: None };
-        units.push((unit, pending.then_some(text)));
+        let object_hash = None;
+        units.push(UnitRecord { compilation, hash, rejection, reused, object, object_hash });
     }
     Ok(units)
 }
 
-/// After the user's command succeeded: queue the compilations and write down what was made.
+/// After the user's command succeeded: write down what was made.
 fn record(
     session: &Session,
     invocation: &Invocation,
     directory: &Path,
-    prepared: Vec<Prepared>,
+    units: Vec<UnitRecord>,
 ) -> Result<(), CaptureError> {
     let output = invocation.linked_output(directory);
-    let mut record = Record { remarks: invocation.remarks.clone(), ..Record::default() };
+    let mut record = Record { units, remarks: invocation.remarks.clone(), product: None };
     for remark in &mut record.remarks {
         remark.in_object = invocation.phase == Phase::Compile;
     }
-    for (mut unit, text) in prepared {
-        unit.object_hash = unit
-            .object
-            .as_ref()
-            .and_then(|path| std::fs::read(path).ok())
-            .map(|bytes| hash_of(&bytes));
-        if let (Some(text), Some(hash)) = (text, &unit.hash) {
-            let made = unit.object.clone().unwrap_or_else(|| output.clone());
-            session.enqueue(hash, &unit.compilation, text, &made)?;
-        }
-        record.units.push(unit);
+    for unit in &mut record.units {
+        let object = unit.object.as_ref().and_then(|path| std::fs::read(path).ok());
+        unit.object_hash = object.map(|bytes| hash_of(&bytes));
     }
     if invocation.phase == Phase::Link && output.is_file() {
         let keys: Vec<String> = record.units.iter().map(UnitRecord::key).collect();

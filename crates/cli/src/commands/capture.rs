@@ -60,7 +60,7 @@ fn run_build(args: &Args) -> anyhow::Result<ExitCode> {
         cache: cache_directory(),
         interception: if args.path_shims { Interception::Path } else { Interception::Preload },
     };
-    let outcome = capture_build(&store, &request, &Bar::new())?;
+    let outcome = capture_build(&store, &request)?;
     tell_notes(&outcome.capture);
     tell_outcome(&outcome);
     match outcome.status {
