@@ -56,6 +56,14 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
         let text = format!("{}: {count} pairs of accesses left out", naming.object(*object));
         report.notes.push(Note::weakens(Engine::Check, text));
     }
+    if pairs.vague > 0 {
+        let text = format!(
+            "{} accesses go through pointers with too many targets to tell apart; they are \
+             compared with accesses to the same field only",
+            pairs.vague
+        );
+        report.notes.push(Note::weakens(Engine::Check, text));
+    }
     if foundation.starts.is_empty() && foundation.exported.is_empty() {
         report.notes.push(Note::weakens(
             Engine::Check,

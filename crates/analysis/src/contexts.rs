@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use crate::callgraph::CallGraph;
 use crate::effects::{Effect, Effects};
 use crate::flow::compose;
-use crate::pointsto::{CallSite, Location, LocationId, ObjectKind, PointsTo, gcd};
+use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Create, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
@@ -623,7 +623,6 @@ impl<'a> Instantiation<'a> {
 
     /// `None` when the atom's targets are not kept by the points-to analysis.
     fn atom_locations(&self, atom: &Atom) -> Option<Vec<Location>> {
-        let all = |set: &[LocationId]| self.points.get_all(set);
         Some(match atom {
             Atom::Global(global) => {
                 vec![Location { object: self.points.global_object(*global), offset: 0, stride: 0 }]
@@ -633,11 +632,11 @@ impl<'a> Instantiation<'a> {
                 let context = &self.contexts[*frame as usize - 1];
                 match context.argument_points.get(*index as usize) {
                     Some(Some(points)) => points.clone(),
-                    _ => all(self.points.argument(self.program, context.function, ArgId(*index))),
+                    _ => self.points.argument(self.program, context.function, ArgId(*index)),
                 }
             }
             Atom::Inst(frame, inst) => {
-                all(self.points.inst(self.function_of(*frame), racewarden_ir::InstId(*inst)))
+                self.points.inst(self.function_of(*frame), racewarden_ir::InstId(*inst))
             }
             Atom::Stack(frame, inst) => {
                 let kind = ObjectKind::Stack(self.function_of(*frame), *inst);

@@ -166,6 +166,7 @@ impl Digest for ThreadOrder {
                 && own.state.joined.iter().any(|handle| {
                     whole.is_invariant(handle)
                         && whole.handle_of(other.root).is_some_and(|known| known == *handle)
+                        && whole.is_only_handle(handle, other.root)
                 })
         };
         (joined(a, b) || joined(b, a)).then(|| "the other thread was joined before".to_owned())
@@ -173,6 +174,13 @@ impl Digest for ThreadOrder {
 }
 
 impl Whole<'_> {
+    /// Whether no other thread's handle may be stored in the same place.
+    fn is_only_handle(&self, handle: &Sym, owner: RootId) -> bool {
+        (0..self.instantiation.threads.roots.len() as RootId)
+            .filter(|&root| root != owner && root != MAIN)
+            .all(|root| self.handle_of(root).is_some_and(|other| other != *handle))
+    }
+
     /// Where the handle of a root that was created once is stored.
     fn handle_of(&self, root: RootId) -> Option<Sym> {
         let create = self.root(root).create.as_ref()?;

@@ -118,6 +118,7 @@ impl Naming<'_> {
             }
             ObjectKind::Library(function) => format!("the result of {}", self.function(function)),
             ObjectKind::Api => "memory passed in by callers".to_owned(),
+            ObjectKind::Blob => "one of many objects".to_owned(),
             ObjectKind::Unknown => "memory of unknown origin".to_owned(),
         }
     }

@@ -96,6 +96,37 @@ fn unresolved_calls(instantiation: &Instantiation<'_>, reachable: &[bool], notes
     }
 }
 
+/// Whether the pointer comes from an integer or from a library: elsewhere a pointer without a
+/// target is never followed by a program without undefined behaviour.
+fn is_foreign(
+    instantiation: &Instantiation<'_>,
+    function: racewarden_ir::FunctionId,
+    value: &Value,
+    depth: u32,
+) -> bool {
+    let body = instantiation.program.module.function(function);
+    match value {
+        Value::Offset { base, .. } => **base == Value::Null,
+        Value::Unknown { .. } => true,
+        Value::Inst(inst) if depth < 8 => match &body.inst(*inst).op {
+            Op::Address { base, .. } => is_foreign(instantiation, function, base, depth + 1),
+            Op::Cast { op: racewarden_ir::CastOp::IntToPtr, .. } => true,
+            Op::Cast { value, .. } | Op::Freeze { value } => {
+                is_foreign(instantiation, function, value, depth + 1)
+            }
+            Op::Select { then, otherwise, .. } => {
+                is_foreign(instantiation, function, then, depth + 1)
+                    || is_foreign(instantiation, function, otherwise, depth + 1)
+            }
+            Op::Call { callee: Callee::Direct(target), .. } => {
+                instantiation.effects.of(*target).is_some()
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// Accesses whose pointer leads to no known object.
 fn unknown_pointers(instantiation: &Instantiation<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
     let naming = Naming { instantiation };
@@ -111,8 +142,9 @@ fn unknown_pointers(instantiation: &Instantiation<'_>, reachable: &[bool], notes
             else {
                 continue;
             };
-            let constant = matches!(address, Value::Null | Value::Undef { .. });
-            if !constant && instantiation.points.value(program, id, address).is_empty() {
+            if is_foreign(instantiation, id, address, 0)
+                && instantiation.points.value(program, id, address).is_empty()
+            {
                 let at = naming.at(id, index as u32);
                 let text = format!("{at}: nothing is known of where this pointer leads");
                 notes.push(Note::weakens(Engine::Check, text));

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::contexts::GuardedAccess;
 use crate::digests::{Whole, exclusion};
+use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Pairs {
     pub candidates: Vec<(u32, u32, ObjectId)>,
     /// How many pairs each digest excluded.
     pub excluded: BTreeMap<String, u64>,
+    /// Accesses through pointers with too many targets.
+    pub vague: u64,
     /// Too many pairs to look at each: the object and how many were left out.
     pub left_out: Vec<(ObjectId, u64)>,
 }
@@ -33,9 +36,12 @@ struct Cell {
 
 pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
     let mut index: BTreeMap<ObjectId, FxHashMap<(Location, u64), Cell>> = BTreeMap::new();
+    let blob = whole.instantiation.points.blob().object;
+    let mut vague = 0;
     for (number, access) in accesses.iter().enumerate() {
         for &location in access.locations.iter() {
-            if !whole.instantiation.shared[location.object as usize] {
+            vague += u64::from(location.object == blob);
+            if location.object == blob || !whole.instantiation.shared[location.object as usize] {
                 continue;
             }
             let cell = index
@@ -54,16 +60,66 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
             }
         }
     }
-    let mut pairs = Pairs::default();
+    let mut pairs = Pairs { vague, ..Pairs::default() };
     let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
     for (object, cells) in index {
         let mut cells: Vec<Cell> = cells.into_values().collect();
         cells.sort_by_key(|cell| (cell.location, cell.size));
         search(object, &cells, accesses, whole, &mut pairs, &mut seen);
     }
+    if vague > 0 {
+        search_fields(accesses, whole, &mut pairs, &mut seen);
+    }
     pairs.candidates.sort_unstable();
     pairs
 }
+
+/// Accesses through the blob may be to any of its objects; only those that the source calls by
+/// the same field of the same type are looked at (RELAY's filter 2 drops them all).
+fn search_fields(
+    accesses: &[GuardedAccess],
+    whole: &Whole<'_>,
+    pairs: &mut Pairs,
+    seen: &mut FxHashSet<(u32, u32)>,
+) {
+    let points = whole.instantiation.points;
+    let blob = points.blob();
+    let naming = Naming { instantiation: whole.instantiation };
+    let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
+    for (number, access) in accesses.iter().enumerate() {
+        let inside = access.locations.iter().any(|at| points.in_blob(at.object));
+        if inside && let Some(field) = naming.field(access) {
+            let through = access.locations.iter().any(|at| at.object == blob.object);
+            fields.entry(field).or_default().push((number as u32, through));
+        }
+    }
+    for list in fields.values() {
+        let mut looked = 0;
+        for (position, &(first, vague)) in list.iter().enumerate() {
+            for &(second, other_vague) in &list[position..] {
+                let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
+                looked += 1;
+                if looked > MAX_PAIRS_PER_FIELD
+                    || !(vague || other_vague)
+                    || !a.kind.conflicts_with(b.kind)
+                {
+                    continue;
+                }
+                if seen.insert((first.min(second), first.max(second))) {
+                    judge(
+                        (first.min(second), first.max(second)),
+                        blob.object,
+                        accesses,
+                        whole,
+                        pairs,
+                    );
+                }
+            }
+        }
+    }
+}
+
+const MAX_PAIRS_PER_FIELD: u64 = 20_000;
 
 fn search(
     object: ObjectId,

@@ -33,6 +33,8 @@ struct Scan<'a> {
     handle_writes: Vec<Location>,
     handles: Vec<Location>,
     roots: Vec<ObjectId>,
+    /// Something other than a constant is stored through the blob.
+    blob_written: bool,
 }
 
 pub fn discover(
@@ -52,6 +54,7 @@ pub fn discover(
         handle_writes: Vec::new(),
         handles: Vec::new(),
         roots: Vec::new(),
+        blob_written: false,
     };
     for site in &graph.create_sites {
         scan.create(*site);
@@ -61,6 +64,7 @@ pub fn discover(
             scan.function(id);
         }
     }
+    scan.spread_blob();
     let tainted = scan.tainted();
     let escaped = scan.escaped();
     let shared = (0..escaped.len())
@@ -154,6 +158,11 @@ impl Scan<'_> {
                         self.write(id, inst, value, size, !keeps);
                     }
                 }
+                Effect::Create { handle: Some(pointer), .. } => {
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        self.write(id, inst, value, 8, false);
+                    }
+                }
                 Effect::Copy { to: pointer, .. }
                 | Effect::Free { pointer }
                 | Effect::Allocate { out: Some(pointer), .. } => {
@@ -188,11 +197,28 @@ impl Scan<'_> {
                     list.push((location, size));
                 }
             }
+            self.blob_written |= handle && location.object == self.points.blob().object;
             if handle && self.handles.iter().any(|at| at.object == location.object) {
                 let size = size.min(OPEN);
                 if self.handles.iter().any(|at| may_overlap(*at, 8, location, size)) {
                     self.handle_writes.push(location);
                 }
+            }
+        }
+    }
+
+    /// What is written through a pointer with too many targets may be any of its objects.
+    fn spread_blob(&mut self) {
+        let blob = self.points.blob();
+        let late = self.late.contains_key(&blob.object);
+        let handles = self.blob_written;
+        for object in self.points.blob_objects() {
+            let anywhere = Location { object, offset: 0, stride: 1 };
+            if late {
+                self.late.entry(object).or_default().push((anywhere, OPEN));
+            }
+            if handles {
+                self.handle_writes.push(anywhere);
             }
         }
     }

@@ -193,7 +193,6 @@ impl Path {
         if self.acquired.len() < MAX_ACQUIRED {
             self.acquired.insert(lock.lock.clone());
         }
-        self.released.retain(|released| released.any || released.lock.as_ref() != Some(&lock.lock));
         match self.held.iter_mut().find(|held| held.lock == lock.lock) {
             Some(held) => {
                 held.count = held.count.saturating_add(lock.count).min(8);

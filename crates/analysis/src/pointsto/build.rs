@@ -61,6 +61,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         module.function_ids().map(|id| at(&mut solver, ObjectKind::Function(id), 0, 0)).collect();
     let unknown = at(&mut solver, ObjectKind::Unknown, 0, 1);
     let api_location = at(&mut solver, ObjectKind::Api, 0, 0);
+    let blob = at(&mut solver, ObjectKind::Blob, 0, 1);
     let (exceptions, specific) = (solver.node(), solver.node());
     let mut builder = Builder {
         program,
@@ -84,7 +85,9 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     }
     builder.outside(api);
     builder.solve();
+    let blob = builder.solver.locations.get(blob);
     let mut result = PointsTo {
+        blob,
         solver: builder.solver,
         bases: builder.bases,
         globals: builder.globals,
@@ -123,7 +126,10 @@ impl Builder<'_> {
         let callee = self.program.module.function(target);
         match self.sites[site].binding.clone() {
             Binding::Call { arguments, constants, result } => {
-                if callee.params.len() > arguments.len() {
+                // A call with another number of arguments than the function has is undefined.
+                if callee.params.len() > arguments.len()
+                    || (callee.params.len() != arguments.len() && !callee.variadic)
+                {
                     return;
                 }
                 let list = self.targets.entry(place).or_default();

@@ -21,6 +21,8 @@ pub enum ObjectKind {
     Library(FunctionId),
     /// Memory that a caller outside the program hands to an exported function.
     Api,
+    /// Whatever pointers with too many targets lead to (see the solver).
+    Blob,
     /// Memory of a library that is not modelled.
     Unknown,
 }

@@ -28,6 +28,7 @@ pub struct PointsTo {
     solver: Solver,
     /// First node of each function: instructions, then parameters, result, variadic arguments.
     bases: Vec<Node>,
+    blob: Location,
     globals: Vec<LocationId>,
     functions: Vec<LocationId>,
     /// Targets of indirect calls, sorted.
@@ -45,8 +46,8 @@ impl PointsTo {
         self.solver.locations.get(id)
     }
 
-    pub fn inst(&self, function: FunctionId, inst: InstId) -> &[LocationId] {
-        self.solver.set(self.bases[function.index()] + inst.0)
+    pub fn inst(&self, function: FunctionId, inst: InstId) -> Vec<Location> {
+        self.node(self.bases[function.index()] + inst.0)
     }
 
     pub fn argument(
@@ -54,16 +55,40 @@ impl PointsTo {
         program: &Program,
         function: FunctionId,
         argument: ArgId,
-    ) -> &[LocationId] {
+    ) -> Vec<Location> {
         let count = program.module.function(function).instructions.len() as u32;
-        self.solver.set(self.bases[function.index()] + count + argument.0)
+        self.node(self.bases[function.index()] + count + argument.0)
+    }
+
+    fn node(&self, node: Node) -> Vec<Location> {
+        if self.solver.is_blob(node) {
+            return vec![self.blob];
+        }
+        self.get_all(self.solver.set(node))
+    }
+
+    /// The location that stands for everything a pointer with too many targets leads to.
+    pub fn blob(&self) -> Location {
+        self.blob
+    }
+
+    /// Whether the object is among those that the blob stands for.
+    pub fn in_blob(&self, object: ObjectId) -> bool {
+        object == self.blob.object || self.solver.blob_objects().contains(&object)
+    }
+
+    /// The objects that the blob stands for, sorted.
+    pub fn blob_objects(&self) -> Vec<ObjectId> {
+        let mut list: Vec<ObjectId> = self.solver.blob_objects().iter().copied().collect();
+        list.sort_unstable();
+        list
     }
 
     /// The locations a value may point to.
     pub fn value(&self, program: &Program, function: FunctionId, value: &Value) -> Vec<Location> {
         match value {
-            Value::Inst(inst) => self.get_all(self.inst(function, *inst)),
-            Value::Arg(argument) => self.get_all(self.argument(program, function, *argument)),
+            Value::Inst(inst) => self.inst(function, *inst),
+            Value::Arg(argument) => self.argument(program, function, *argument),
             Value::Global(global) => vec![self.location(self.globals[global.index()])],
             Value::Function(target) => vec![self.location(self.functions[target.index()])],
             Value::Offset { base, offset } => {
@@ -77,7 +102,7 @@ impl PointsTo {
         }
     }
 
-    pub fn get_all(&self, set: &[LocationId]) -> Vec<Location> {
+    fn get_all(&self, set: &[LocationId]) -> Vec<Location> {
         set.iter().map(|&id| self.location(id)).collect()
     }
 
@@ -87,6 +112,9 @@ impl PointsTo {
 
     /// Everything each object's memory may point to, as object ids.
     pub fn successors(&self, object: ObjectId) -> Vec<ObjectId> {
+        if object == self.blob.object {
+            return self.blob_objects();
+        }
         self.solver.successors(object)
     }
 
@@ -98,6 +126,9 @@ impl PointsTo {
 
     /// What memory at these places may point to.
     pub fn contents(&self, places: &[Location]) -> Vec<Location> {
+        if places.iter().any(|place| self.in_blob(place.object)) {
+            return vec![self.blob];
+        }
         let mut found = self.solver.contents(places);
         found.sort_unstable();
         found.dedup();

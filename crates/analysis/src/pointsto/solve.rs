@@ -1,9 +1,14 @@
 //! The inclusion-based solver: difference propagation over copy edges, complex constraints
 //! resolved as sets grow, cycles of copies folded from time to time.
+//!
+//! A pointer that may lead to more than [`MAX_SET`] places joins the blob: one node for all such
+//! pointers, whose objects' memory holds the blob itself (Steensgaard's treatment, for these
+//! alone). Joining nodes is always sound, keeps the whole near-linear on programs where one huge
+//! set meets everything (RELAY 4.2), and leaves the other pointers as precise as they are.
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectId, gcd};
 
@@ -94,6 +99,7 @@ struct Memory {
     /// Stored-to places and the node of what each may hold.
     cells: Vec<(Key, Node)>,
     loads: Vec<(Key, Node)>,
+    load_set: FxHashSet<(Key, Node)>,
     copies: Vec<(Location, Location, u64)>,
 }
 
@@ -112,7 +118,15 @@ pub struct Solver {
     /// Calls whose target set grew: taken out by the builder, which binds arguments.
     pub new_targets: Vec<(u32, LocationId)>,
     scratch: Vec<LocationId>,
+    edge_set: FxHashSet<(Node, Node)>,
+    blob: Option<Node>,
+    /// Objects that the blob leads to.
+    blob_objects: FxHashSet<ObjectId>,
+    swollen: Vec<Node>,
 }
+
+/// Places in one set before its node joins the blob.
+const MAX_SET: usize = 400;
 
 impl Solver {
     pub fn node(&mut self) -> Node {
@@ -155,6 +169,9 @@ impl Solver {
         self.sets[node as usize].insert_all(items, &mut fresh);
         if !fresh.is_empty() {
             self.deltas[node as usize].extend_from_slice(&fresh);
+            if self.sets[node as usize].items.len() > MAX_SET && self.blob != Some(node) {
+                self.swollen.push(node);
+            }
             if !self.queued[node as usize] {
                 self.queued[node as usize] = true;
                 self.queue.push_back(node);
@@ -165,7 +182,7 @@ impl Solver {
 
     pub fn edge(&mut self, from: Node, to: Node) {
         let (from, to) = (self.find(from), self.find(to));
-        if from == to || self.edges[from as usize].contains(&to) {
+        if from == to || !self.edge_set.insert((from, to)) {
             return;
         }
         self.edges[from as usize].push(to);
@@ -180,7 +197,7 @@ impl Solver {
         self.watches[node as usize].push(watch);
         let items = self.sets[node as usize].items.clone();
         if !items.is_empty() {
-            self.apply(watch, &items);
+            self.apply(watch, &items, node);
         }
     }
 
@@ -194,7 +211,11 @@ impl Solver {
     /// Runs until nothing changes or a call has new targets to bind.
     pub fn run(&mut self) {
         let mut steps = 0usize;
-        while let Some(node) = self.queue.pop_front() {
+        loop {
+            while let Some(node) = self.swollen.pop() {
+                self.join_blob(node);
+            }
+            let Some(node) = self.queue.pop_front() else { return };
             let node = node as usize;
             self.queued[node] = false;
             if self.parent[node] != node as Node {
@@ -215,7 +236,7 @@ impl Solver {
             self.edges[node].extend(added);
             let watches = self.watches[node].clone();
             for watch in watches {
-                self.apply(watch, &delta);
+                self.apply(watch, &delta, node as Node);
             }
             steps += 1;
             if steps > 4 * self.parent.len() + 10_000 {
@@ -225,7 +246,10 @@ impl Solver {
         }
     }
 
-    fn apply(&mut self, watch: Watch, items: &[LocationId]) {
+    fn apply(&mut self, watch: Watch, items: &[LocationId], own: Node) {
+        if self.blob == Some(own) {
+            return self.apply_blob(watch, own, items);
+        }
         match watch {
             Watch::Shift { to, offset, stride } => {
                 let mut moved: Vec<LocationId> =
@@ -280,8 +304,13 @@ impl Solver {
 
     fn load(&mut self, location: LocationId, to: Node, wide: bool) {
         let (object, key) = self.key(location, wide);
+        if self.blob_objects.contains(&object)
+            && let Some(blob) = self.blob
+        {
+            return self.edge(blob, to);
+        }
         let memory = self.memory.entry(object).or_default();
-        if memory.loads.contains(&(key, to)) {
+        if !memory.load_set.insert((key, to)) {
             return;
         }
         memory.loads.push((key, to));
@@ -302,6 +331,11 @@ impl Solver {
     }
 
     fn cell(&mut self, object: ObjectId, key: Key) -> Node {
+        if self.blob_objects.contains(&object)
+            && let Some(blob) = self.blob
+        {
+            return blob;
+        }
         let memory = self.memory.entry(object).or_default();
         if let Some((_, node)) = memory.cells.iter().find(|(cell, _)| *cell == key) {
             return *node;
@@ -327,6 +361,13 @@ impl Solver {
 
     fn copy_cells(&mut self, to: LocationId, from: LocationId, length: u64) {
         let (to, from) = (self.locations.get(to), self.locations.get(from));
+        if self.blob_objects.contains(&from.object)
+            && let Some(blob) = self.blob
+        {
+            let to = self.locations.intern(Location { stride: 1, ..to });
+            let cell = self.cell_at(to, false);
+            return self.edge(blob, cell);
+        }
         let memory = self.memory.entry(from.object).or_default();
         if memory.copies.contains(&(to, from, length)) {
             return;
@@ -354,6 +395,93 @@ impl Solver {
         self.edge(node, target);
     }
 
+    /// Moves everything a node has into the blob.
+    fn join_blob(&mut self, node: Node) {
+        let node = self.find(node);
+        let blob = match self.blob {
+            Some(blob) => self.find(blob),
+            None => {
+                let blob = self.node();
+                self.blob = Some(blob);
+                blob
+            }
+        };
+        self.blob = Some(blob);
+        if node == blob {
+            return;
+        }
+        self.parent[node as usize] = blob;
+        let items = std::mem::take(&mut self.sets[node as usize]).items;
+        self.deltas[node as usize].clear();
+        let edges = std::mem::take(&mut self.edges[node as usize]);
+        let watches = std::mem::take(&mut self.watches[node as usize]);
+        for to in edges {
+            self.edge(blob, to);
+        }
+        self.add(blob, &items);
+        for watch in watches {
+            self.watch(blob, watch);
+        }
+        let objects: Vec<ObjectId> =
+            items.iter().map(|&item| self.locations.get(item).object).collect();
+        for object in objects {
+            self.absorb(object, blob);
+        }
+    }
+
+    /// From now on the object's memory holds what the blob holds.
+    fn absorb(&mut self, object: ObjectId, blob: Node) {
+        if !self.blob_objects.insert(object) {
+            return;
+        }
+        let Some(memory) = self.memory.remove(&object) else { return };
+        for (_, cell) in memory.cells {
+            self.join_blob(cell);
+        }
+        for (_, to) in memory.loads {
+            self.edge(blob, to);
+        }
+        for (to, _, _) in memory.copies {
+            let to = self.locations.intern(Location { stride: 1, ..to });
+            let cell = self.cell_at(to, false);
+            self.edge(blob, cell);
+        }
+    }
+
+    /// What a watch means when its pointer is the blob.
+    fn apply_blob(&mut self, watch: Watch, blob: Node, items: &[LocationId]) {
+        for &item in items {
+            let object = self.locations.get(item).object;
+            self.absorb(object, blob);
+        }
+        match watch {
+            Watch::Shift { to, .. } | Watch::Load { to, .. } => self.edge(blob, to),
+            Watch::Store { from, .. } => self.edge(from, blob),
+            Watch::CopyTo { copy } => {
+                let from = self.copies[copy as usize].from;
+                let contents = self.node();
+                self.watch(from, Watch::Load { to: contents, wide: true });
+                self.edge(contents, blob);
+            }
+            Watch::CopyFrom { copy } => {
+                let to = self.copies[copy as usize].to;
+                self.watch(to, Watch::Store { from: blob, wide: true });
+            }
+            Watch::Call { site } => {
+                self.new_targets.extend(items.iter().map(|&item| (site, item)));
+            }
+        }
+    }
+
+    /// Whether the node leads to more than can be told apart.
+    pub fn is_blob(&self, node: Node) -> bool {
+        self.blob.is_some_and(|blob| self.find(blob) == self.find(node))
+    }
+
+    pub fn blob_objects(&self) -> &FxHashSet<ObjectId> {
+        &self.blob_objects
+    }
+
     /// Joins the nodes of each copy cycle.
     fn fold_cycles(&mut self) {
         let count = self.parent.len();
@@ -363,11 +491,17 @@ impl Solver {
             list.iter().map(|&to| self.find(to)).collect::<Vec<_>>().into_iter()
         });
         for component in components.iter().filter(|c| c.len() > 1) {
-            let head = component[0];
-            for &member in &component[1..] {
+            let blob = self.blob.map(|blob| self.find(blob));
+            let head = match blob {
+                Some(blob) if component.contains(&blob) => blob,
+                _ => component[0],
+            };
+            let members: Vec<Node> =
+                component.iter().copied().filter(|&member| member != head).collect();
+            for &member in &members {
                 self.parent[member as usize] = head;
             }
-            for &member in &component[1..] {
+            for &member in &members {
                 let items = std::mem::take(&mut self.sets[member as usize]).items;
                 self.deltas[member as usize].clear();
                 let edges = std::mem::take(&mut self.edges[member as usize]);
@@ -406,7 +540,11 @@ impl Solver {
     /// The objects that the memory of `object` may point to.
     pub fn successors(&self, object: ObjectId) -> Vec<ObjectId> {
         let mut found: Vec<ObjectId> = Vec::new();
-        if let Some(memory) = self.memory.get(&object) {
+        if self.blob_objects.contains(&object)
+            && let Some(blob) = self.blob
+        {
+            found.extend(self.set(blob).iter().map(|&item| self.locations.get(item).object));
+        } else if let Some(memory) = self.memory.get(&object) {
             for &(_, node) in &memory.cells {
                 found.extend(self.set(node).iter().map(|&item| self.locations.get(item).object));
             }
@@ -420,6 +558,12 @@ impl Solver {
     pub fn contents(&self, places: &[Location]) -> Vec<LocationId> {
         let mut found = Vec::new();
         for place in places {
+            if self.blob_objects.contains(&place.object)
+                && let Some(blob) = self.blob
+            {
+                found.extend_from_slice(self.set(blob));
+                continue;
+            }
             let Some(memory) = self.memory.get(&place.object) else { continue };
             for &(key, node) in &memory.cells {
                 if keys_meet(key, (place.offset, place.stride)) {

@@ -1,0 +1,521 @@
+//! Calls: locks, threads and other effects of modelled functions, summaries of analysed ones.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use racewarden_finding::{AccessKind, LockMode};
+use racewarden_ir::{Callee, FunctionId, Value};
+
+use super::edges::assume;
+use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
+use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Success};
+use crate::pointsto::{Location, ObjectKind};
+use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
+use crate::summary::{Call, CallKind, Create};
+use crate::sym::{Atom, LOCAL, Sym};
+
+impl Flow<'_> {
+    // Locks
+
+    pub(super) fn program_lock(&self, number: u32, mode: LockMode, inst: u32) -> Held {
+        Held {
+            lock: Sym::constant(i64::MIN + i64::from(number)),
+            points: Arc::from([]),
+            mode,
+            size: 1,
+            count: 1,
+            after: BTreeSet::new(),
+            acquired_at: (self.id, inst),
+        }
+    }
+
+    pub(super) fn lock(
+        &self,
+        inst: u32,
+        name: LockName,
+        arguments: &[Value],
+        mode: LockMode,
+        size: i64,
+    ) -> Option<Held> {
+        let (sym, points) = match name {
+            LockName::Program(number) => return Some(self.program_lock(number, mode, inst)),
+            LockName::Global(global) => {
+                let value = Value::Global(global);
+                (self.sym(&value)?, self.points(&value))
+            }
+            LockName::Argument(index) => {
+                let value = arguments.get(index as usize)?;
+                (self.sym(value)?, self.points(value))
+            }
+            LockName::Field(index, bytes) => {
+                let value = arguments.get(index as usize)?;
+                let mut points = self.points(value);
+                for location in &mut points {
+                    location.offset += bytes as i64;
+                }
+                (self.sym(value)?.shifted(bytes as i64), points)
+            }
+            LockName::Loaded(index, bytes) => {
+                let mut places = self.points(arguments.get(index as usize)?);
+                for location in &mut places {
+                    location.offset += bytes as i64;
+                }
+                // The library loads the pointer: it has no name here, only its targets.
+                (Sym::inst(LOCAL, inst), self.env.points.contents(&places))
+            }
+        };
+        // A pointer with too many targets may lead to any lock.
+        let anywhere = points.iter().any(|at| self.env.points.in_blob(at.object));
+        let points: Arc<[Location]> = if anywhere { Arc::from([]) } else { points.into() };
+        let lock = self.canonical(sym, &points);
+        let after = BTreeSet::new();
+        Some(Held { lock, points, mode, size, count: 1, after, acquired_at: (self.id, inst) })
+    }
+
+    /// A pointer that can only lead to one place in a global is that place's address.
+    pub(super) fn canonical(&self, sym: Sym, points: &[Location]) -> Sym {
+        if sym.is_constant_address() {
+            return sym;
+        }
+        if let [Location { object, offset, stride: 0 }] = points
+            && let ObjectKind::Global(global) =
+                self.env.points.locations().objects[*object as usize]
+            && !self.env.program.module.global(global).thread_local
+        {
+            return Sym::atom(Atom::Global(global)).shifted(*offset);
+        }
+        sym
+    }
+
+    pub(super) fn released(&self, held: Option<Held>) -> Released {
+        match held {
+            Some(held) => Released { lock: Some(held.lock), points: held.points, any: false },
+            None => Released { lock: None, points: Arc::from([]), any: true },
+        }
+    }
+
+    // Calls
+
+    pub(super) fn call(
+        &mut self,
+        inst: u32,
+        callee: &Callee,
+        arguments: &[Value],
+        paths: &mut Vec<Path>,
+    ) {
+        match callee {
+            Callee::Direct(target) => self.call_one(inst, *target, arguments, paths),
+            Callee::Indirect(_) | Callee::Virtual { .. } => {
+                let targets = self.env.points.callees(self.env.program, (self.id, inst)).to_vec();
+                if targets.is_empty() {
+                    for argument in arguments {
+                        self.escape_value(argument, paths);
+                    }
+                    return;
+                }
+                let before = paths.clone();
+                let mut all = Vec::new();
+                for target in targets {
+                    let mut own = before.clone();
+                    self.call_one(inst, target, arguments, &mut own);
+                    all.extend(own);
+                }
+                *paths = all;
+                reduce(paths, MAX_PATHS);
+            }
+            Callee::Asm { .. } => {
+                for argument in arguments {
+                    self.escape_value(argument, paths);
+                }
+            }
+        }
+    }
+
+    pub(super) fn call_one(
+        &mut self,
+        inst: u32,
+        target: FunctionId,
+        arguments: &[Value],
+        paths: &mut Vec<Path>,
+    ) {
+        match self.env.effects.of(target) {
+            Some(effects) => {
+                for effect in effects {
+                    self.effect(inst, effect, arguments, paths);
+                }
+            }
+            None => {
+                let syms: Vec<Option<Sym>> = arguments.iter().map(|a| self.sym(a)).collect();
+                self.apply(inst, target, syms, CallKind::Plain, paths);
+            }
+        }
+    }
+
+    pub(super) fn apply(
+        &mut self,
+        inst: u32,
+        callee: FunctionId,
+        arguments: Vec<Option<Sym>>,
+        kind: CallKind,
+        paths: &mut Vec<Path>,
+    ) {
+        if let Some(state) = self.recording.clone() {
+            let arguments = arguments.clone();
+            let state = if kind == CallKind::Once {
+                Arc::new(joined(paths).expect("at least one path"))
+            } else {
+                state
+            };
+            self.summary.calls.push(Call { inst, callee, arguments, state });
+        }
+        let Some(summary) = (self.summaries)(callee) else {
+            // Not analysed yet: a call back into the component being solved.
+            paths.clear();
+            return;
+        };
+        self.summary.ends_thread |= summary.ends_thread;
+        let result = self.syms.inst(inst);
+        let bind = |atom: &Atom| match atom {
+            Atom::Argument(LOCAL, index) => arguments.get(*index as usize)?.clone(),
+            _ => None,
+        };
+        let mut after = Vec::new();
+        for path in paths.iter() {
+            for exit in &summary.exits {
+                let mut path = path.clone();
+                compose(&mut path, &exit.path, &[(self.id, inst)], &bind);
+                for index in &exit.path.escaped_arguments {
+                    if let Some(Some(sym)) = arguments.get(*index as usize) {
+                        self.escape(sym, std::slice::from_mut(&mut path));
+                    }
+                }
+                if let Some(fact) = exit.result
+                    && !path.assume(&result, fact)
+                {
+                    continue;
+                }
+                after.push(path);
+            }
+        }
+        *paths = after;
+        // The result is a pointer that was passed in, under a name of its own here.
+        if let Some(result) = summary.result.as_ref().filter(|_| self.syms.is_opaque(inst)) {
+            result.visit(&mut |atom| {
+                if let Atom::Argument(LOCAL, index) = atom
+                    && let Some(Some(sym)) = arguments.get(*index as usize)
+                {
+                    self.escape(sym, paths);
+                }
+            });
+        }
+        reduce(paths, MAX_PATHS);
+    }
+
+    pub(super) fn effect(
+        &mut self,
+        inst: u32,
+        effect: &Effect,
+        arguments: &[Value],
+        paths: &mut Vec<Path>,
+    ) {
+        match effect {
+            Effect::Lock { lock, mode, success, size } => {
+                let held = self.lock(inst, *lock, arguments, *mode, *size);
+                self.acquire(inst, held, *success, paths);
+            }
+            Effect::Unlock { lock } => {
+                let held = self.lock(inst, *lock, arguments, LockMode::Write, 1);
+                let released = self.released(held);
+                for path in paths.iter_mut() {
+                    path.release(released.clone());
+                }
+            }
+            Effect::Wait { lock } => {
+                let held = self.lock(inst, *lock, arguments, LockMode::Write, 1);
+                let released = self.released(held.clone());
+                for path in paths.iter_mut() {
+                    wait(path, &released, held.as_ref());
+                }
+            }
+            Effect::Create { handle, entry, argument, extent } => {
+                if let Some(place) = handle.and_then(|index| arguments.get(index as usize)) {
+                    let operand = handle.unwrap_or_default() as u8;
+                    self.access(inst, operand, place, 8, AccessKind::Write, false);
+                }
+                self.create(inst, (*handle, *entry, *argument, *extent), arguments, paths);
+            }
+            Effect::Join { handle, by_address, success } => {
+                let place = arguments
+                    .get(*handle as usize)
+                    .and_then(|value| self.handle_place(inst, value, *by_address));
+                if let Some(place) = place {
+                    self.split(inst, *success, paths, &|path, done| {
+                        if done {
+                            path.join_thread(&place);
+                        }
+                    });
+                }
+            }
+            Effect::Once { control, .. } => self.once(inst, *control, arguments, paths),
+            Effect::OnceBegin { control, success } => {
+                let name = LockName::Argument(*control);
+                if let Some(held) = self.lock(inst, name, arguments, LockMode::Write, 1) {
+                    self.split(inst, *success, paths, &|path, runs| {
+                        let mode = if runs { LockMode::Write } else { LockMode::Read };
+                        path.acquire(Held { mode, ..held.clone() });
+                    });
+                }
+            }
+            Effect::OnceEnd { control } => {
+                let name = LockName::Argument(*control);
+                if let Some(held) = self.lock(inst, name, arguments, LockMode::Read, 1) {
+                    for path in paths.iter_mut() {
+                        path.held.retain(|other| other.lock != held.lock);
+                        path.acquire(held.clone());
+                    }
+                }
+            }
+            Effect::Assume { condition } => {
+                if let Some(sym) = arguments.get(*condition as usize).and_then(|v| self.sym(v)) {
+                    paths.retain_mut(|path| assume(path, &sym, true));
+                }
+            }
+            Effect::CallBack { .. } => self.run_entries(inst, paths),
+            Effect::Free { pointer } => {
+                if let Some(value) = arguments.get(*pointer as usize) {
+                    self.access(inst, *pointer as u8, value, 1 << 40, AccessKind::Write, false);
+                }
+            }
+            Effect::Access { pointer, write, length, atomic } => {
+                let Some(value) = arguments.get(*pointer as usize) else { return };
+                let size = match length {
+                    Length::Bytes(bytes) => *bytes,
+                    Length::Argument(index) => {
+                        arguments.get(*index as usize).map_or(OPEN, constant_length)
+                    }
+                    Length::Open => OPEN,
+                };
+                let kind = if *write { AccessKind::Write } else { AccessKind::Read };
+                self.access(inst, *pointer as u8, value, size, kind, *atomic);
+            }
+            Effect::Publish { argument } | Effect::SetSpecific { value: argument } => {
+                if let Some(value) = arguments.get(*argument as usize) {
+                    self.escape_value(value, paths);
+                }
+            }
+            Effect::Handler { kind, .. } => self.handler(inst, *kind, paths),
+            Effect::NoReturn => paths.clear(),
+            Effect::ThreadExit => {
+                self.summary.ends_thread = true;
+                paths.clear();
+            }
+            Effect::Unknown => {
+                for argument in arguments {
+                    self.escape_value(argument, paths);
+                }
+            }
+            Effect::Barrier { .. }
+            | Effect::Allocate { .. }
+            | Effect::Copy { .. }
+            | Effect::CopyToResult { .. }
+            | Effect::GetSpecific
+            | Effect::ReturnsStatic
+            | Effect::VariadicStart { .. } => {}
+            Effect::Returns { argument, inside } => {
+                if (*inside || self.syms.is_opaque(inst))
+                    && let Some(value) = arguments.get(*argument as usize)
+                {
+                    self.escape_value(value, paths);
+                }
+            }
+        }
+    }
+
+    pub(super) fn acquire(
+        &self,
+        inst: u32,
+        held: Option<Held>,
+        success: Success,
+        paths: &mut Vec<Path>,
+    ) {
+        let Some(held) = held else { return };
+        self.split(inst, success, paths, &|path, locked| {
+            if locked {
+                path.acquire(held.clone());
+            }
+        });
+    }
+
+    /// Parts each path by whether the call succeeded, as its result will tell.
+    pub(super) fn split(
+        &self,
+        inst: u32,
+        success: Success,
+        paths: &mut Vec<Path>,
+        change: &dyn Fn(&mut Path, bool),
+    ) {
+        let checked = self.used.contains(&inst);
+        let (yes, no) = match success {
+            Success::ZeroIfChecked | Success::Always if !checked || success == Success::Always => {
+                for path in paths.iter_mut() {
+                    change(path, true);
+                }
+                return;
+            }
+            Success::Zero | Success::ZeroIfChecked | Success::Always => {
+                (Fact::Equals(0), Fact::Differs(0))
+            }
+            Success::NonZero => (Fact::Differs(0), Fact::Equals(0)),
+        };
+        let result = self.syms.inst(inst);
+        for path in std::mem::take(paths) {
+            for (fact, succeeded) in [(yes, true), (no, false)] {
+                let mut path = path.clone();
+                if path.assume(&result, fact) {
+                    change(&mut path, succeeded);
+                    paths.push(path);
+                }
+            }
+        }
+        reduce(paths, MAX_PATHS);
+    }
+
+    /// After `once` returns, its body is over: as if the control object were read-locked for
+    /// good, while the body holds it for writing.
+    pub(super) fn once(
+        &mut self,
+        inst: u32,
+        control: u32,
+        arguments: &[Value],
+        paths: &mut Vec<Path>,
+    ) {
+        let name = LockName::Argument(control);
+        let Some(mut held) = self.lock(inst, name, arguments, LockMode::Read, 1) else { return };
+        let targets = self.env.points.entries.get(&(self.id, inst)).cloned().unwrap_or_default();
+        let before = paths.clone();
+        for target in targets {
+            if self.env.effects.of(target).is_some() {
+                continue;
+            }
+            let mut own = before.clone();
+            held.mode = LockMode::Write;
+            for path in &mut own {
+                path.acquire(held.clone());
+            }
+            self.apply(inst, target, Vec::new(), CallKind::Once, &mut own);
+            for path in &mut own {
+                path.held.retain(|other| other.lock != held.lock);
+            }
+            paths.extend(own);
+        }
+        held.mode = LockMode::Read;
+        for path in paths.iter_mut() {
+            path.acquire(held.clone());
+        }
+        reduce(paths, MAX_PATHS);
+    }
+
+    pub(super) fn create(
+        &mut self,
+        inst: u32,
+        (handle, entry, argument, extent): (Option<u32>, Entry, Option<u32>, Extent),
+        arguments: &[Value],
+        paths: &mut Vec<Path>,
+    ) {
+        let id = CreateId::new((self.id, inst));
+        let value = |index: Option<u32>| index.and_then(|i| arguments.get(i as usize));
+        let place = value(handle).and_then(|value| {
+            let points = self.points(value);
+            let tainted = points.iter().any(|at| self.env.tainted_handles.contains(&at.object));
+            if tainted { None } else { self.sym(value) }
+        });
+        let argument = value(argument).and_then(|value| self.sym(value));
+        let range = place.as_ref().and_then(|place| self.handle_range(place, false));
+        let apart = argument.as_ref().and_then(|argument| self.apart(argument));
+        if self.recording.is_some() {
+            let state = Arc::new(joined(paths).expect("at least one path"));
+            let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
+            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
+        }
+        if let Some(argument) = &argument {
+            self.escape(argument, paths);
+        }
+        if let Entry::Owned { argument, .. } = entry
+            && let Some(value) = arguments.get(argument as usize)
+        {
+            self.escape_value(value, paths);
+        }
+        for path in paths.iter_mut() {
+            let live = Live {
+                handle: place.clone().filter(|_| !extent.many),
+                argument: argument.clone(),
+                many: extent.many,
+                current: true,
+                repeated: extent.many,
+                ended: false,
+                range: range.clone().map(|(_, range)| Arc::new(range)),
+            };
+            path.create(id.clone(), live);
+            // What was loaded from unchanging memory may have been loaded before it was final.
+            path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
+        }
+        if extent.includes_caller {
+            self.run_entries(inst, paths);
+        }
+        if extent.joins {
+            for live in paths.iter_mut().filter_map(|path| path.threads.get_mut(&id)) {
+                live.ended = true;
+                live.current = false;
+            }
+        }
+    }
+
+    /// Functions that a modelled call runs on this thread.
+    pub(super) fn run_entries(&mut self, inst: u32, paths: &mut Vec<Path>) {
+        let targets = self.env.points.entries.get(&(self.id, inst)).cloned().unwrap_or_default();
+        let before = paths.clone();
+        for target in targets {
+            if self.env.effects.of(target).is_some() {
+                continue;
+            }
+            let mut own = before.clone();
+            self.apply(inst, target, Vec::new(), CallKind::Plain, &mut own);
+            paths.extend(own);
+        }
+        reduce(paths, MAX_PATHS);
+    }
+
+    /// A handler may run from now on, as a thread that nobody joins.
+    pub(super) fn handler(&mut self, inst: u32, kind: HandlerKind, paths: &mut Vec<Path>) {
+        let id = CreateId::new((self.id, inst));
+        let many = kind == HandlerKind::ThreadExit;
+        if self.recording.is_some() {
+            let state = Arc::new(joined(paths).expect("at least one path"));
+            let (argument, handle, apart) = (None, None, None);
+            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
+        }
+        for path in paths {
+            path.create(id.clone(), Live { current: true, many, ..Live::default() });
+        }
+    }
+}
+
+/// Released and acquired again: its history starts anew, and the others' histories gain it.
+fn wait(path: &mut Path, released: &Released, lock: Option<&Held>) {
+    let own = path.held.iter().any(|held| Some(&held.lock) == released.lock.as_ref());
+    if !own {
+        // The caller's lock: it is not the acquisition that the caller knows any more.
+        path.release(released.clone());
+        if let Some(lock) = lock {
+            path.acquire(lock.clone());
+        }
+        return;
+    }
+    for held in &mut path.held {
+        if released.may_be(held) {
+            held.after.clear();
+        } else if let Some(lock) = &released.lock {
+            held.after.insert(lock.clone());
+        }
+    }
+}

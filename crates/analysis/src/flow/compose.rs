@@ -1,0 +1,88 @@
+//! How a callee's relative effect changes its caller's state.
+
+use std::sync::Arc;
+
+use crate::pointsto::CallSite;
+use crate::state::{HandleRange, Held, Live, Path, Released};
+use crate::sym::{Atom, Sym};
+
+/// Applies a callee's relative effect to the caller's path (RELAY's `lockUpdate`, Figure 3).
+pub fn compose(
+    path: &mut Path,
+    effect: &Path,
+    callers: &[CallSite],
+    bind: &impl Fn(&Atom) -> Option<Sym>,
+) {
+    for released in &effect.released {
+        let lock = released.lock.as_ref().and_then(|lock| lock.substitute(bind));
+        // The callee may have released it more than once.
+        for held in path.held.iter_mut().filter(|held| Some(&held.lock) == lock.as_ref()) {
+            held.count = 1;
+        }
+        path.released.insert(Released {
+            lock: lock.clone(),
+            points: released.points.clone(),
+            any: released.any,
+        });
+        path.release(Released { lock, points: released.points.clone(), any: released.any });
+    }
+    let acquired: Vec<Sym> =
+        effect.acquired.iter().filter_map(|lock| lock.substitute(bind)).collect();
+    for held in &mut path.held {
+        held.after.extend(acquired.iter().cloned());
+    }
+    path.acquired.extend(acquired);
+    for held in &effect.held {
+        let Some(lock) = held.lock.substitute(bind) else { continue };
+        let after = held.after.iter().filter_map(|lock| lock.substitute(bind)).collect();
+        path.acquire(Held { lock, after, ..held.clone() });
+    }
+    for handle in &effect.overwritten {
+        let handle = handle.as_ref().and_then(|handle| handle.substitute(bind));
+        path.overwrite(handle.as_ref(), None);
+    }
+    for handle in &effect.joined {
+        if let Some(handle) = handle.substitute(bind) {
+            path.join_thread(&handle);
+        }
+    }
+    for range in &effect.joined_ranges {
+        if let Some(range) = bind_range(range, bind) {
+            path.join_range(&range);
+        }
+    }
+    for (id, live) in &effect.threads {
+        let bound = Live {
+            handle: live.handle.as_ref().and_then(|handle| handle.substitute(bind)),
+            argument: live.argument.as_ref().and_then(|argument| argument.substitute(bind)),
+            range: live.range.as_ref().and_then(|range| bind_range(range, bind)).map(Arc::new),
+            ..live.clone()
+        };
+        let id = id.called_from(callers);
+        match path.threads.get_mut(&id) {
+            Some(_) if bound.ended => {}
+            Some(old) if !old.ended => {
+                old.many = true;
+                old.repeated = true;
+                old.handle = None;
+                old.range = None;
+                old.current = true;
+            }
+            _ => {
+                path.threads.insert(id, bound);
+            }
+        }
+    }
+    if !effect.threads.is_empty() {
+        path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
+    }
+}
+
+fn bind_range(range: &HandleRange, bind: &impl Fn(&Atom) -> Option<Sym>) -> Option<HandleRange> {
+    Some(HandleRange {
+        base: range.base.substitute(bind)?,
+        scale: range.scale,
+        start: range.start.substitute(bind)?,
+        bound: range.bound.substitute(bind)?,
+    })
+}

@@ -1,0 +1,522 @@
+//! The dataflow analysis of one function: relative locksets (RELAY 3.2, Figures 3 to 5),
+//! acquisition histories, threads and escapes, then the guarded accesses (RELAY 3.3).
+//!
+//! Callees are applied by their summaries with formals replaced by actuals (`rebind`). Locks
+//! named by something only the callee knows cannot be named by the caller: as acquired locks they
+//! are dropped, as released ones they are kept by their points-to sets.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use racewarden_finding::{AccessKind, LockMode};
+use racewarden_ir::{Callee, Function, FunctionId, Op, Program, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+mod calls;
+mod compose;
+mod edges;
+mod handles;
+
+pub use compose::compose;
+
+use crate::cfg::Cfg;
+use crate::effects::{Effect, Effects};
+use crate::loops::Induction;
+use crate::pointsto::{CallSite, Location, PointsTo};
+use crate::state::{Fact, HandleRange, Held, Live, Path, joined, reduce};
+use crate::summary::{Access, Exit, Summary};
+use crate::sym::{Atom, LOCAL, Oracle, Sym, SymTable};
+
+/// What the analysis of every function reads.
+pub struct Env<'a> {
+    pub program: &'a Program,
+    pub effects: &'a Effects,
+    pub points: &'a PointsTo,
+    /// Objects that two threads may reach and one may write; the others' accesses are left out.
+    pub shared: &'a [bool],
+    /// Loads of memory that does not change while threads run.
+    pub stable: &'a FxHashSet<CallSite>,
+    /// Objects that hold a thread handle and are written by something else than a create call.
+    pub tainted_handles: &'a FxHashSet<u32>,
+}
+
+const MAX_PATHS: usize = 8;
+const MAX_EXITS: usize = 4;
+const MAX_VISITS: u32 = 24;
+
+pub struct Flow<'a> {
+    env: &'a Env<'a>,
+    summaries: &'a dyn Fn(FunctionId) -> Option<Arc<Summary>>,
+    id: FunctionId,
+    function: &'a Function,
+    pub cfg: Cfg,
+    pub syms: SymTable,
+    inductions: FxHashMap<u32, Option<Induction>>,
+    /// Calls whose result is looked at.
+    used: FxHashSet<u32>,
+    /// Handle ranges joined by a whole run of a loop.
+    range_joins: Vec<(u32, HandleRange)>,
+    summary: Summary,
+    recording: Option<Arc<Path>>,
+    exits: Vec<Exit>,
+    returned: Vec<(Option<Sym>, bool)>,
+    /// What leaves the last call when it throws.
+    thrown: Vec<Path>,
+    /// Atomic loads of once controls: a value other than zero says that it was done.
+    guards: Vec<(Sym, Held)>,
+}
+
+struct FunctionOracle<'a> {
+    env: &'a Env<'a>,
+    id: FunctionId,
+    function: &'a Function,
+    summaries: &'a dyn Fn(FunctionId) -> Option<Arc<Summary>>,
+}
+
+impl Oracle for FunctionOracle<'_> {
+    fn is_stable(&self, inst: u32) -> bool {
+        self.env.stable.contains(&(self.id, inst))
+    }
+
+    fn result_of(&self, inst: u32) -> Option<Sym> {
+        let Op::Call { callee, .. } = &self.function.instructions[inst as usize].op else {
+            return None;
+        };
+        let Callee::Direct(target) = callee else { return None };
+        if let Some(effects) = self.env.effects.of(*target) {
+            return effects.iter().find_map(|effect| match effect {
+                Effect::Returns { argument, inside: false } => {
+                    Some(Sym::atom(Atom::Argument(LOCAL, *argument)))
+                }
+                _ => None,
+            });
+        }
+        (self.summaries)(*target)?.result.clone()
+    }
+}
+
+/// The summary of `id`, given those of its callees.
+pub fn analyse(
+    env: &Env<'_>,
+    summaries: &dyn Fn(FunctionId) -> Option<Arc<Summary>>,
+    id: FunctionId,
+) -> Summary {
+    let function = env.program.module.function(id);
+    let cfg = Cfg::new(function);
+    let oracle = FunctionOracle { env, id, function, summaries };
+    let syms = SymTable::new(function, &cfg, &env.program.module.types, &oracle);
+    let mut flow = Flow {
+        env,
+        summaries,
+        id,
+        function,
+        cfg,
+        syms,
+        inductions: FxHashMap::default(),
+        used: used_calls(function),
+        range_joins: Vec::new(),
+        summary: Summary::default(),
+        recording: None,
+        exits: Vec::new(),
+        returned: Vec::new(),
+        thrown: Vec::new(),
+        guards: Vec::new(),
+    };
+    flow.find_range_joins();
+    flow.find_guards();
+    flow.run();
+    flow.finish()
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn sym(&self, value: &Value) -> Option<Sym> {
+        self.syms.value(value, &self.env.program.module.types)
+    }
+
+    pub(super) fn points(&self, value: &Value) -> Vec<Location> {
+        self.env.points.value(self.env.program, self.id, value)
+    }
+
+    pub(super) fn run(&mut self) {
+        let count = self.cfg.order.len();
+        let mut entries: Vec<Option<Vec<Path>>> = vec![None; self.function.blocks.len()];
+        let mut visits = vec![0u32; self.function.blocks.len()];
+        let mut queue: BTreeSet<u32> = BTreeSet::new();
+        if count > 0 {
+            let mut entry = Path::default();
+            if self.env.effects.is_atomic_body(self.id) {
+                entry.acquire(self.program_lock(0, LockMode::Write, 0));
+            }
+            entries[self.cfg.order[0] as usize] = Some(vec![entry]);
+            queue.insert(0);
+        }
+        while let Some(position) = queue.pop_first() {
+            let block = self.cfg.order[position as usize];
+            visits[block as usize] += 1;
+            let mut paths = entries[block as usize].clone().unwrap_or_default();
+            self.block(block, &mut paths);
+            for (to, paths) in self.outgoing(block, paths) {
+                let limit = if visits[to as usize] > MAX_VISITS { 1 } else { MAX_PATHS };
+                let known = entries[to as usize].clone().unwrap_or_default();
+                let mut merged = known.clone();
+                merged.extend(paths);
+                reduce(&mut merged, limit);
+                if entries[to as usize].is_none() || merged != known {
+                    entries[to as usize] = Some(merged);
+                    queue.insert(self.cfg.position[to as usize]);
+                }
+            }
+        }
+        self.record(entries);
+    }
+
+    pub(super) fn record(&mut self, entries: Vec<Option<Vec<Path>>>) {
+        self.exits.clear();
+        self.returned.clear();
+        for block in self.cfg.order.clone() {
+            let Some(mut paths) = entries[block as usize].clone() else { continue };
+            self.recording = Some(Arc::new(Path::default()));
+            self.block(block, &mut paths);
+            self.recording = None;
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Summary {
+        let mut exits: Vec<Exit> = Vec::new();
+        for mut exit in std::mem::take(&mut self.exits) {
+            exit.path.facts.clear();
+            let same = |known: &&mut Exit| {
+                known.result == exit.result && known.path.same_shape(&exit.path)
+            };
+            match exits.iter_mut().find(same) {
+                Some(known) => known.path.join(&exit.path),
+                None => exits.push(exit),
+            }
+        }
+        if exits.len() > MAX_EXITS {
+            let mut all = exits.into_iter();
+            let mut first = all.next().expect("more than the limit");
+            for exit in all {
+                first.path.join(&exit.path);
+            }
+            first.result = None;
+            exits = vec![first];
+        }
+        self.summary.exits = exits;
+        let all_returned: Vec<Sym> =
+            self.returned.iter().filter_map(|(sym, _)| sym.clone()).collect();
+        let mut returned = self.returned.into_iter();
+        if let Some((first, fresh)) = returned.next() {
+            let rest: Vec<_> = returned.collect();
+            self.summary.returns_fresh = fresh && rest.iter().all(|(_, fresh)| *fresh);
+            let local =
+                |sym: &Sym| sym.mentions(&|atom| matches!(atom, Atom::Inst(..) | Atom::Stack(..)));
+            if rest.iter().all(|(sym, _)| *sym == first) {
+                self.summary.result = first.filter(|sym| !local(sym));
+            }
+        }
+        // Callers cannot tell what they get back from what they passed.
+        if self.summary.result.is_none() {
+            for sym in &all_returned {
+                sym.visit(&mut |atom| {
+                    if let Atom::Argument(LOCAL, index) = atom {
+                        for exit in &mut self.summary.exits {
+                            exit.path.escaped_arguments.insert(*index);
+                        }
+                    }
+                });
+            }
+        }
+        self.summary
+    }
+
+    pub(super) fn block(&mut self, block: u32, paths: &mut Vec<Path>) {
+        let range = &self.function.blocks[block as usize];
+        let cyclic = self.cfg.in_cycle[block as usize];
+        let mut shown: Option<Arc<Path>> = None;
+        for inst in range.start.0..range.end.0 {
+            if paths.is_empty() {
+                self.thrown.clear();
+                return;
+            }
+            let op = &self.function.instructions[inst as usize].op;
+            if cyclic && !matches!(op, Op::Phi { .. }) && self.syms.is_opaque(inst) {
+                for path in paths.iter_mut() {
+                    path.forget(inst);
+                    path.escaped.remove(&inst);
+                }
+                shown = None;
+            }
+            if self.recording.is_some() && is_interesting(op) {
+                let state = shown
+                    .take()
+                    .unwrap_or_else(|| Arc::new(joined(paths).expect("at least one path")));
+                self.recording = Some(state.clone());
+                shown = Some(state);
+            }
+            if self.step(inst, op, paths) {
+                shown = None;
+            }
+        }
+    }
+
+    /// Applies one instruction; `true` when the state changed.
+    pub(super) fn step(&mut self, inst: u32, op: &'a Op, paths: &mut Vec<Path>) -> bool {
+        match op {
+            Op::Load { address, size, order, .. } => {
+                self.access(inst, 0, address, *size, AccessKind::Read, order.is_some());
+                false
+            }
+            Op::Store { address, value, size, order, .. } => {
+                self.access(inst, 0, address, *size, AccessKind::Write, order.is_some());
+                self.escape_value(value, paths)
+            }
+            Op::AtomicRmw { address, value, size, .. } => {
+                self.access(inst, 0, address, *size, AccessKind::Write, true);
+                self.escape_value(value, paths)
+            }
+            Op::CompareExchange { address, new, size, .. } => {
+                self.access(inst, 0, address, *size, AccessKind::Write, true);
+                self.escape_value(new, paths)
+            }
+            Op::MemCopy { to, from, length, .. } => {
+                let size = constant_length(length);
+                self.access(inst, 0, to, size, AccessKind::Write, false);
+                self.access(inst, 1, from, size, AccessKind::Read, false);
+                false
+            }
+            Op::MemSet { to, length, .. } => {
+                self.access(inst, 0, to, constant_length(length), AccessKind::Write, false);
+                false
+            }
+            Op::Select { then, otherwise, .. } => {
+                self.escape_value(then, paths) | self.escape_value(otherwise, paths)
+            }
+            Op::InsertValue { element, .. } | Op::InsertElement { element, .. } => {
+                self.escape_value(element, paths)
+            }
+            Op::Cast { value, .. } if self.syms.is_opaque(inst) => self.escape_value(value, paths),
+            Op::Unknown { operands, .. } => {
+                let mut changed = false;
+                for operand in operands {
+                    changed |= self.escape_value(operand, paths);
+                }
+                changed
+            }
+            Op::Call { callee, arguments, invoke, .. } => {
+                self.thrown.clear();
+                let before = if invoke.is_some() { paths.clone() } else { Vec::new() };
+                self.call(inst, callee, arguments, paths);
+                if invoke.is_some() {
+                    self.throw(inst, callee, arguments, before);
+                }
+                self.note_possible(paths);
+                true
+            }
+            Op::Return { value } => {
+                self.leave(value.as_ref(), paths);
+                false
+            }
+            Op::Resume { .. } => false,
+            _ => false,
+        }
+    }
+
+    /// A call that throws has released and created what it may have, and acquired nothing for
+    /// certain.
+    pub(super) fn throw(
+        &mut self,
+        inst: u32,
+        callee: &Callee,
+        arguments: &[Value],
+        mut before: Vec<Path>,
+    ) {
+        let targets: Vec<FunctionId> = match callee {
+            Callee::Direct(target) => vec![*target],
+            _ => self.env.points.callees(self.env.program, (self.id, inst)).to_vec(),
+        };
+        let syms: Vec<Option<Sym>> = arguments.iter().map(|a| self.sym(a)).collect();
+        let bind = |atom: &Atom| match atom {
+            Atom::Argument(LOCAL, index) => syms.get(*index as usize)?.clone(),
+            _ => None,
+        };
+        for target in targets {
+            let Some(summary) = (self.summaries)(target) else { continue };
+            for path in &mut before {
+                compose(path, &summary.possible, &[(self.id, inst)], &bind);
+                for index in &summary.possible.escaped_arguments {
+                    if let Some(Some(sym)) = syms.get(*index as usize) {
+                        self.escape(sym, std::slice::from_mut(path));
+                    }
+                }
+            }
+        }
+        self.thrown = before;
+    }
+
+    /// Adds to what the function may have done by the time it throws.
+    pub(super) fn note_possible(&mut self, paths: &[Path]) {
+        for path in paths {
+            let possible = &mut self.summary.possible;
+            possible.released.extend(path.released.iter().cloned());
+            possible.overwritten.extend(path.overwritten.iter().cloned());
+            possible.escaped_arguments.extend(&path.escaped_arguments);
+            for (id, live) in &path.threads {
+                possible.threads.entry(id.clone()).or_insert_with(|| Live {
+                    handle: None,
+                    range: None,
+                    ended: false,
+                    ..live.clone()
+                });
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, value: Option<&Value>, paths: &[Path]) {
+        let sym = value.and_then(|value| self.sym(value));
+        for path in paths {
+            let mut path = path.clone();
+            if self.env.effects.is_atomic_body(self.id) {
+                let lock = self.program_lock(0, LockMode::Write, 0);
+                path.release(self.released(Some(lock)));
+            }
+            let result = sym.as_ref().and_then(|sym| {
+                if is_address(sym) { Some(Fact::Differs(0)) } else { path.fact(sym) }
+            });
+            self.exits.push(Exit { path: path.clone(), result });
+            let fresh = sym.as_ref().and_then(Sym::as_atom).is_some_and(|atom| match atom {
+                Atom::Inst(LOCAL, inst) => {
+                    self.is_allocation(*inst) && !path.escaped.contains(inst)
+                }
+                _ => false,
+            });
+            self.returned.push((sym.clone(), fresh));
+        }
+    }
+
+    /// Whether the instruction returns memory that nobody else knows yet.
+    pub(super) fn is_allocation(&self, inst: u32) -> bool {
+        let Op::Call { callee: Callee::Direct(target), .. } =
+            &self.function.instructions[inst as usize].op
+        else {
+            return false;
+        };
+        match self.env.effects.of(*target) {
+            Some(effects) => {
+                effects.iter().any(|effect| matches!(effect, Effect::Allocate { out: None, .. }))
+            }
+            None => (self.summaries)(*target).is_some_and(|summary| summary.returns_fresh),
+        }
+    }
+
+    pub(super) fn escape_value(&self, value: &Value, paths: &mut [Path]) -> bool {
+        match self.sym(value) {
+            Some(sym) => self.escape(&sym, paths),
+            None => false,
+        }
+    }
+
+    /// The value gets where others may see it.
+    pub(super) fn escape(&self, sym: &Sym, paths: &mut [Path]) -> bool {
+        let mut changed = false;
+        sym.visit(&mut |atom| {
+            for path in paths.iter_mut() {
+                changed |= match atom {
+                    Atom::Inst(LOCAL, inst) | Atom::Stack(LOCAL, inst) => {
+                        path.escaped.insert(*inst)
+                    }
+                    Atom::Argument(LOCAL, index) => path.escaped_arguments.insert(*index),
+                    _ => false,
+                };
+            }
+        });
+        changed
+    }
+
+    pub(super) fn access(
+        &mut self,
+        inst: u32,
+        operand: u8,
+        address: &Value,
+        size: u64,
+        kind: AccessKind,
+        atomic: bool,
+    ) {
+        let Some(state) = self.recording.clone() else { return };
+        let points = self.points(address);
+        let relevant = points.iter().any(|location| self.env.shared[location.object as usize]);
+        if !relevant {
+            return;
+        }
+        let address = self.sym(address);
+        let private = address.as_ref().is_some_and(|sym| self.is_private(sym, &state));
+        self.summary.accesses.push(Access {
+            inst,
+            operand,
+            address,
+            size,
+            kind,
+            atomic,
+            state,
+            private,
+        });
+    }
+
+    pub(super) fn is_private(&self, address: &Sym, state: &Path) -> bool {
+        address.terms.iter().any(|(atom, scale)| {
+            *scale == 1
+                && match atom {
+                    Atom::Stack(LOCAL, inst) => !state.escaped.contains(inst),
+                    Atom::Inst(LOCAL, inst) => {
+                        self.is_allocation(*inst) && !state.escaped.contains(inst)
+                    }
+                    _ => false,
+                }
+        })
+    }
+}
+
+const OPEN: u64 = 1 << 40;
+
+fn used_calls(function: &Function) -> FxHashSet<u32> {
+    let mut used = FxHashSet::default();
+    for instruction in &function.instructions {
+        for operand in instruction.op.operands() {
+            operand.visit(&mut |value| {
+                if let Value::Inst(inst) = value
+                    && matches!(function.inst(*inst).op, Op::Call { .. })
+                {
+                    used.insert(inst.0);
+                }
+            });
+        }
+    }
+    used
+}
+
+fn constant_length(length: &Value) -> u64 {
+    match length {
+        Value::Int { bits, .. } => *bits,
+        _ => OPEN,
+    }
+}
+
+fn is_interesting(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Load { .. }
+            | Op::Store { .. }
+            | Op::AtomicRmw { .. }
+            | Op::CompareExchange { .. }
+            | Op::MemCopy { .. }
+            | Op::MemSet { .. }
+            | Op::Call { .. }
+    )
+}
+
+/// The address of a named object is never null.
+fn is_address(sym: &Sym) -> bool {
+    sym.terms.iter().any(|(atom, scale)| {
+        *scale == 1 && matches!(atom, Atom::Global(_) | Atom::Function(_) | Atom::Stack(..))
+    })
+}

@@ -1,0 +1,20 @@
+#include <pthread.h>
+int x;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void breathe(void) {
+  pthread_mutex_unlock(&m);
+  pthread_mutex_lock(&m);
+}
+void *worker(void *unused) {
+  pthread_mutex_lock(&m);
+  breathe();
+  x++; // NORACE
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, worker, 0);
+  pthread_create(&u, 0, worker, 0);
+  return 0;
+}
