@@ -9,7 +9,8 @@
 //! Steps are separated by `>`; each is `thread@function+instruction#occurrence`. `thread` is the
 //! creation path (`main`, then the ordinal of the child within its creator, `main.2.1`), which is
 //! the same in every run that follows the schedule; `instruction` is the ordinal in the prepared
-//! function, as the program model numbers it; `occurrence` counts that thread's visits from 1.
+//! function, as the program model numbers it; `occurrence` counts that thread's visits from 1. A
+//! `~` in front of a step holds its thread there until the racing pair, the last two steps, stands.
 
 #![forbid(unsafe_code)]
 

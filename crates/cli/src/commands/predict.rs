@@ -143,42 +143,29 @@ fn predict_text(path: &Path, bytes: &[u8], args: &Args) -> anyhow::Result<Report
     Ok(report)
 }
 
-/// The program that a trace was recorded from, when it is still what it was.
+/// The program that a trace was recorded from: as the trace describes it, or as given, when that
+/// is the same build.
 fn program_of(
     args: &Args,
     given: &[PathBuf],
     recording: &Recording,
 ) -> anyhow::Result<Option<Capture>> {
-    let sources: Vec<PathBuf> = match given {
-        [] => recording.header.all("source").map(PathBuf::from).collect(),
-        given => given.to_vec(),
-    };
-    if given.is_empty() && sources.iter().any(|source| !source.is_file()) {
-        return Ok(None);
-    }
-    let inputs = InputArgs { inputs: sources, cflags: args.inputs.cflags.clone() };
-    let capture = match inputs.resolve() {
-        Ok(capture) => capture,
-        Err(error) if given.is_empty() => {
-            eprintln!("racewarden: cannot capture the sources again: {error:#}");
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    if recording.header.get("build") == Some(build_id(&capture).as_str()) {
-        return Ok(Some(capture));
-    }
     if given.is_empty() {
-        eprintln!("racewarden: the sources have changed since the recording; nothing is replayed");
-        return Ok(None);
+        let recipe = recording.header.get("capture");
+        return Ok(recipe.and_then(|text| serde_json::from_str(text).ok()));
     }
-    bail!(
-        "the trace was recorded from another build of the program; record it again with \
-         `racewarden record`"
-    )
+    let inputs = InputArgs { inputs: given.to_vec(), cflags: args.inputs.cflags.clone() };
+    let capture = inputs.resolve()?;
+    if recording.header.get("build") != Some(build_id(&capture).as_str()) {
+        bail!(
+            "the trace was recorded from another build of the program; record it again with \
+             `racewarden record`"
+        );
+    }
+    Ok(Some(capture))
 }
 
-/// Records one run of the captured target and predicts from it.
+/// Records one run of the program and predicts from it.
 pub fn record_and_predict(
     capture: &Capture,
     options: &PredictArgs,

@@ -93,6 +93,10 @@ fn header(capture: &Capture, arguments: &[String]) -> Header {
         entries.push(("source".to_owned(), unit.source.display().to_string()));
         entries.push(("bitcode".to_owned(), unit.bitcode.display().to_string()));
     }
+    // The whole recipe, so that predictions can be replayed wherever the trace is read.
+    if let Ok(recipe) = serde_json::to_string(capture) {
+        entries.push(("capture".to_owned(), recipe));
+    }
     entries.extend(arguments.iter().map(|argument| ("argument".to_owned(), argument.clone())));
     Header { entries }
 }

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::locations::{PlaceId, Places};
 use super::model::{self, Answer, End};
 use super::order::order_with;
-use super::path::{PathEvent, Spot, ThreadPath};
+use super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
 use super::walk::{Image, walk};
 use crate::order;
@@ -73,6 +73,8 @@ pub struct ValueCounts {
     pub unknown: u64,
     pub no_schedule: u64,
     pub detours: u64,
+    /// Later visits of an instruction to a place that were not tried.
+    pub skipped: u64,
 }
 
 /// What was found in a recording.
@@ -101,7 +103,7 @@ impl Default for ValueLimits {
             order: order::Limits::default(),
             query: Duration::from_secs(3),
             total: Duration::from_secs(60),
-            per_pair: 6,
+            per_pair: 24,
         }
     }
 }
@@ -117,11 +119,12 @@ pub fn predict_recording(
     let mut places = Places::new(recording);
     let detours = detector == Detector::Full;
     let mut paths = walk(&image, recording, &places, detours);
-    if detours && share_places_of_detours(&paths, &mut places) {
-        paths = walk(&image, recording, &places, true);
+    if share_more_places(&paths, &mut places) {
+        paths = walk(&image, recording, &places, detours);
     }
     let spots = Spots::new(&paths);
-    let order = order_with(recording, &places, &mut |thread, record| {
+    let outside = outside_touches(&paths);
+    let order = order_with(recording, &places, &outside, &mut |thread, record| {
         let sequence = super::locations::sequence_of(&recording.threads[thread].records[record])?;
         spots.location(thread, sequence)
     });
@@ -149,10 +152,16 @@ pub fn predict_recording(
     RecordedPrediction { races, counts, order_counts, paths, places, locks, events }
 }
 
-/// Places that a side not taken would touch and another thread does become shared.
-fn share_places_of_detours(paths: &[ThreadPath], places: &mut Places) -> bool {
+/// Places that a side not taken or code outside would touch, and another thread does, become
+/// shared.
+fn share_more_places(paths: &[ThreadPath], places: &mut Places) -> bool {
     let mut changed = false;
-    for event in paths.iter().flat_map(|path| &path.detours).flat_map(|detour| &detour.events) {
+    let detours = paths.iter().flat_map(|path| &path.detours).flat_map(|detour| &detour.events);
+    let outside = paths
+        .iter()
+        .flat_map(|path| &path.events)
+        .filter(|event| matches!(event.kind, EventKind::Outside { .. }));
+    for event in detours.chain(outside) {
         if let Some((touched, ..)) = access_of(&event.kind) {
             for place in touched.to_vec() {
                 changed |= places.share(place);
@@ -160,6 +169,20 @@ fn share_places_of_detours(paths: &[ThreadPath], places: &mut Places) -> bool {
         }
     }
     changed
+}
+
+/// What code outside may have touched, by sequence number and thread.
+fn outside_touches(paths: &[ThreadPath]) -> Vec<(u64, usize, PlaceId)> {
+    let mut touches = Vec::new();
+    for (thread, path) in paths.iter().enumerate() {
+        for event in &path.events {
+            if let EventKind::Outside { places } = &event.kind {
+                touches.extend(places.iter().map(|place| (event.sequence, thread, *place)));
+            }
+        }
+    }
+    touches.sort_unstable();
+    touches
 }
 
 /// Two instructions and what they do, in order.
@@ -305,6 +328,9 @@ fn access(event: &PathEvent, end: End, held: Vec<(u32, bool)>, anchor: usize) ->
     })
 }
 
+/// Visits of one instruction to one place, by one thread, that are tried.
+const MOST_VISITS: u32 = 32;
+
 /// Candidates of one pair of instructions.
 struct Group {
     key: PairKey,
@@ -322,9 +348,18 @@ fn value_steps(
 ) {
     let all = accesses(scene, detector == Detector::Full);
     let mut by_place: BTreeMap<PlaceId, Vec<usize>> = BTreeMap::new();
+    let mut visits: FxHashMap<(PlaceId, usize, Spot, AccessKind, bool), u32> = FxHashMap::default();
     for (number, access) in all.iter().enumerate() {
         for place in &access.places {
-            by_place.entry(*place).or_default().push(number);
+            let taken = access.end.detour.is_none();
+            let visit = (*place, access.end.thread, access.spot, access.access, taken);
+            let seen = visits.entry(visit).or_default();
+            *seen += 1;
+            if *seen <= MOST_VISITS {
+                by_place.entry(*place).or_default().push(number);
+            } else {
+                counts.skipped += 1;
+            }
         }
     }
     let mut groups: BTreeMap<PairKey, Group> = BTreeMap::new();

@@ -83,6 +83,11 @@ impl Places {
         exact.or_else(word).copied()
     }
 
+    /// A place that starts at the address, whatever its size.
+    pub fn at(&self, address: u64) -> Option<PlaceId> {
+        [8, 4, 2, 1].iter().find_map(|size| self.by_address.get(&(address, *size)).copied())
+    }
+
     /// Whether a thread other than `thread` touches the place.
     pub fn is_foreign(&self, place: PlaceId, thread: u32) -> bool {
         let place = self.get(place);

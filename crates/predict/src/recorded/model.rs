@@ -210,7 +210,7 @@ fn writers_of_reads(scene: &Scene, tracks: &[Track]) -> FxHashSet<usize> {
         .iter()
         .flat_map(|track| &track.events)
         .filter_map(|event| match &event.kind {
-            EventKind::Whole { places, .. } => Some(places),
+            EventKind::Whole { places, .. } | EventKind::Outside { places } => Some(places),
             _ => None,
         })
         .flatten()
@@ -440,7 +440,7 @@ impl<'q, 's> Query<'q, 's> {
             let Some((places, writes, _)) = access_of(&event.kind) else { continue };
             for place in places {
                 touches.entry(*place).or_default().push((event.sequence, node, writes));
-                if matches!(event.kind, EventKind::Whole { .. }) {
+                if matches!(event.kind, EventKind::Whole { .. } | EventKind::Outside { .. }) {
                     mixed.insert(*place);
                 }
             }

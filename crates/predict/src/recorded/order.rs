@@ -10,7 +10,7 @@ use racewarden_trace::binary::{Record, Recording, SyncOp};
 use racewarden_trace::{Event, Kind, Location, OrderTrace, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::locations::{Places, sequence_of};
+use super::locations::{PlaceId, Places, sequence_of};
 
 /// The order, and which record each event came from.
 #[derive(Debug, Default)]
@@ -24,14 +24,18 @@ pub struct RecordedOrder {
 
 pub fn recorded_order(recording: &Recording) -> RecordedOrder {
     let places = Places::new(recording);
-    order_with(recording, &places, &mut |_, record| Location::number(record as u32 & 0x7fff_ffff))
+    order_with(recording, &places, &[], &mut |_, record| {
+        Location::number(record as u32 & 0x7fff_ffff)
+    })
 }
 
 /// The order with locations as `locate(thread, record)` gives them; an access without one is kept
-/// for what others read from it but is no candidate.
+/// for what others read from it but is no candidate. `outside` lists what code outside may have
+/// read and written, in the order of the run.
 pub fn order_with(
     recording: &Recording,
     places: &Places,
+    outside: &[(u64, usize, PlaceId)],
     locate: &mut dyn FnMut(usize, usize) -> Option<Location>,
 ) -> RecordedOrder {
     let mut order: Vec<(u64, usize, usize)> = Vec::new();
@@ -45,7 +49,13 @@ pub fn order_with(
     order.sort_unstable();
     let mut builder = Builder::new(recording, places);
     builder.find_failed_tries();
-    for (_, thread, number) in order {
+    let mut outside = outside.iter().peekable();
+    for (sequence, thread, number) in order {
+        // A touch carries the number of the thread's record before or after the call, so it
+        // stands right before or right after that record.
+        while let Some((_, owner, place)) = outside.next_if(|(at, ..)| *at < sequence) {
+            builder.outside(*owner, thread, number, *place);
+        }
         let record = &recording.threads[thread].records[number];
         let location = locate(thread, number);
         builder.record(thread, number, record, location);
@@ -180,6 +190,21 @@ impl<'r> Builder<'r> {
             if writes {
                 let kind = if atomic { Kind::AtomicWrite } else { Kind::Write };
                 self.push(origin, kind, place.0, at);
+            }
+        }
+    }
+
+    fn outside(&mut self, owner: usize, thread: usize, number: usize, place: PlaceId) {
+        for kind in [Kind::AtomicRead, Kind::AtomicWrite] {
+            self.push((thread, number), kind, place.0, None);
+            if let Some(event) = self.result.trace.events.last_mut() {
+                event.thread = ThreadId(owner as u32);
+            }
+            if let Some(origin) = self.result.origin.last_mut() {
+                origin.0 = owner as u32;
+            }
+            if let Some(sequence) = self.result.sequences.last_mut() {
+                *sequence = 0;
             }
         }
     }

@@ -41,6 +41,10 @@ pub enum EventKind {
         writes: bool,
         atomic: bool,
     },
+    /// Code outside may read and write these places.
+    Outside {
+        places: Vec<PlaceId>,
+    },
     Sync {
         op: SyncOp,
         object: u64,

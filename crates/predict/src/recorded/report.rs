@@ -34,6 +34,13 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
         );
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
+    if counts.skipped > 0 {
+        let text = format!(
+            "{} later visits of instructions to places they had visited often were not tried",
+            counts.skipped
+        );
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
     for path in &prediction.paths {
         if let Some(cut) = &path.cut {
             let text = format!("thread {} was followed only so far: {cut}", path.name);
@@ -105,7 +112,13 @@ pub fn schedule(image: &Image, prediction: &RecordedPrediction, race: &ValueRace
     };
     let real: Vec<&(usize, Spot, u64)> =
         race.before.iter().filter(|(.., occurrence)| *occurrence > 0).collect();
-    let mut steps = Vec::new();
+    let mut steps: Vec<Step> = holds(prediction, race)
+        .into_iter()
+        .map(|(thread, spot, occurrence)| {
+            let step = step(thread, spot, occurrence);
+            Step { thread: format!("~{}", step.thread), ..step }
+        })
+        .collect();
     for (number, &&(thread, spot, occurrence)) in real.iter().enumerate() {
         let ends_turn = real.get(number + 1).is_none_or(|next| next.0 != thread);
         let starts_turn = number == 0 || real[number - 1].0 != thread;
@@ -117,6 +130,29 @@ pub fn schedule(image: &Image, prediction: &RecordedPrediction, race: &ValueRace
         steps.push(step(access.thread, access.spot, access.occurrence));
     }
     Schedule { steps }
+}
+
+/// Where the other threads must stop: before the first thing they do that the witness leaves out.
+fn holds(prediction: &RecordedPrediction, race: &ValueRace) -> Vec<(usize, Spot, u64)> {
+    let mut holds = Vec::new();
+    for (thread, path) in prediction.paths.iter().enumerate() {
+        if race.accesses.iter().any(|access| access.thread == thread) {
+            continue;
+        }
+        let last = race.before.iter().rev().find(|(other, ..)| *other == thread);
+        let done = last.and_then(|(_, spot, occurrence)| {
+            path.events.iter().rposition(|event| {
+                event.spot == *spot && event.occurrence == *occurrence && event.kind.is_visible()
+            })
+        });
+        let next = path.events[done.map_or(0, |at| at + 1)..]
+            .iter()
+            .find(|event| event.kind.is_visible() && event.occurrence > 0);
+        if let Some(event) = next {
+            holds.push((thread, event.spot, event.occurrence));
+        }
+    }
+    holds
 }
 
 fn site(image: &Image, prediction: &RecordedPrediction, access: &RacingAccess) -> Site {

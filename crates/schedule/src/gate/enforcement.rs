@@ -7,6 +7,10 @@
 //! Some steps cannot finish before later ones begin (a condition wait, a join): a step that has
 //! been entered but not finished for a while counts as performed once the next step's thread
 //! stands there.
+//!
+//! A step whose thread is written with a `~` in front (`~main.1`) is no step but a *hold*: the
+//! thread waits there until the racing pair stands, because what it does next would spoil the
+//! schedule. Holds come first in the list and nobody waits for them.
 
 use super::events::Event;
 use super::orders::StepGate;
@@ -32,9 +36,25 @@ pub enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Expected,
-    Standing { address: u64, size: u64 },
+    Standing {
+        address: u64,
+        size: u64,
+    },
     Entered,
     Performed,
+    /// A hold: nobody waits for it.
+    Hold,
+}
+
+impl State {
+    fn is_done(self) -> bool {
+        matches!(self, State::Performed | State::Hold)
+    }
+}
+
+/// The thread that a hold names.
+fn held_thread(step: &StepGate) -> Option<&str> {
+    step.thread.strip_prefix('~')
 }
 
 #[derive(Debug)]
@@ -48,7 +68,8 @@ pub struct Enforcement {
 
 impl Enforcement {
     pub fn new(steps: Vec<StepGate>) -> Self {
-        let states = vec![State::Expected; steps.len()];
+        let state = |step| if held_thread(step).is_some() { State::Hold } else { State::Expected };
+        let states = steps.iter().map(state).collect();
         Enforcement { steps, states, diverged: false, pair_reported: false, events: Vec::new() }
     }
 
@@ -63,7 +84,7 @@ impl Enforcement {
     pub fn progress(&self) -> Progress {
         if self.diverged {
             Progress::Diverged
-        } else if self.states.iter().all(|state| *state == State::Performed) {
+        } else if self.states.iter().all(|state| state.is_done()) {
             Progress::Complete
         } else {
             Progress::Underway
@@ -87,10 +108,20 @@ impl Enforcement {
                 && (step.thread.is_empty() || step.thread == thread)
                 && step.occurrence == occurrence
         });
-        let Some(step) = mine else { return StepAnswer::NotMine };
+        let Some(step) = mine else { return self.hold(thread, gate, occurrence) };
         self.states[step] = State::Standing { address: memory.0, size: memory.1 };
         self.notice_pair();
         self.decide(step)
+    }
+
+    fn hold(&mut self, thread: &str, gate: u32, occurrence: u64) -> StepAnswer {
+        let found = self.steps.iter().position(|step| {
+            held_thread(step) == Some(thread) && step.gate == gate && step.occurrence == occurrence
+        });
+        match found {
+            Some(step) if !self.pair_reported => StepAnswer::Wait { step },
+            _ => StepAnswer::NotMine,
+        }
     }
 
     fn notice_pair(&mut self) {
@@ -108,7 +139,13 @@ impl Enforcement {
     }
 
     fn decide(&mut self, step: usize) -> StepAnswer {
-        let earlier_done = self.states[..step].iter().all(|state| *state == State::Performed);
+        if self.states[step] == State::Hold {
+            return match self.pair_reported {
+                true => StepAnswer::Go { step },
+                false => StepAnswer::Wait { step },
+            };
+        }
+        let earlier_done = self.states[..step].iter().all(|state| state.is_done());
         let leads_pair = step + 2 == self.steps.len();
         if earlier_done && (!leads_pair || self.pair_reported) {
             self.states[step] = State::Entered;
@@ -129,7 +166,7 @@ impl Enforcement {
         if !self.diverged
             && step > 0
             && self.states[step - 1] == State::Entered
-            && self.states[..step - 1].iter().all(|state| *state == State::Performed)
+            && self.states[..step - 1].iter().all(|state| state.is_done())
         {
             self.states[step - 1] = State::Performed;
             self.events.push(Event::Stepped { step: step as u32 - 1 });
@@ -139,15 +176,18 @@ impl Enforcement {
 
     /// A waiting thread's patience has ended: the schedule is given up and everyone runs freely.
     pub fn give_up(&mut self, step: usize) -> StepAnswer {
+        if self.states[step] == State::Hold {
+            return StepAnswer::Go { step };
+        }
         if !self.diverged {
             // The pair's first step may go alone when its partner never comes to stand there.
-            let earlier_done = self.states[..step].iter().all(|state| *state == State::Performed);
+            let earlier_done = self.states[..step].iter().all(|state| state.is_done());
             if earlier_done && step + 2 == self.steps.len() {
                 self.states[step] = State::Entered;
                 return StepAnswer::Go { step };
             }
             self.diverged = true;
-            let missing = self.states.iter().position(|state| *state != State::Performed);
+            let missing = self.states.iter().position(|state| !state.is_done());
             self.events.push(Event::Diverged { step: missing.unwrap_or(step) as u32 });
         }
         StepAnswer::Go { step }
@@ -155,7 +195,7 @@ impl Enforcement {
 
     /// A step's instruction has been performed; everyone who waits has to be woken.
     pub fn performed(&mut self, step: usize) {
-        if self.states[step] != State::Performed {
+        if !self.states[step].is_done() {
             self.states[step] = State::Performed;
             self.events.push(Event::Stepped { step: step as u32 });
         }
@@ -221,6 +261,22 @@ mod tests {
         assert_eq!(schedule.take_events(), [Event::Diverged { step: 0 }]);
         assert_eq!(schedule.progress(), Progress::Diverged);
         assert_eq!(schedule.arrive("c", 3, 1, MEMORY), StepAnswer::NotMine);
+    }
+
+    #[test]
+    fn a_held_thread_waits_for_the_pair_and_nobody_waits_for_it() {
+        let steps = vec![step("~main.3", 9, 2), step("a", 1, 1), step("b", 2, 1)];
+        let mut schedule = Enforcement::new(steps);
+        assert_eq!(schedule.arrive("main.3", 9, 1, MEMORY), StepAnswer::NotMine);
+        assert_eq!(schedule.arrive("main.3", 9, 2, MEMORY), StepAnswer::Wait { step: 0 });
+        assert_eq!(schedule.arrive("b", 2, 1, MEMORY), StepAnswer::Wait { step: 2 });
+        assert_eq!(schedule.woken(0), StepAnswer::Wait { step: 0 });
+        assert_eq!(schedule.arrive("a", 1, 1, MEMORY), StepAnswer::Go { step: 1 });
+        assert_eq!(schedule.woken(0), StepAnswer::Go { step: 0 });
+        schedule.performed(0);
+        schedule.performed(1);
+        schedule.performed(2);
+        assert_eq!(schedule.progress(), Progress::Complete);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use racewarden_trace::binary::{Record, Recording};
 use rustc_hash::FxHashMap;
 
 use super::super::expr::{ExprKind, Val};
-use super::super::locations::{PlaceId, Places};
-use super::super::path::{EventKind, Spot, ThreadPath};
+use super::super::locations::{PlaceId, Places, sequence_of};
+use super::super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::machine::Machine;
 use super::{Image, explore};
 
@@ -54,6 +54,28 @@ pub(super) fn walk_thread(
         detours: replay.detours,
         cut,
     }
+}
+
+/// Functions outside that leave the program's own variables alone.
+fn touches_nothing(name: &str) -> bool {
+    explore::only_prints(name)
+        || ["pthread_", "sem_", "thrd_", "mtx_", "cnd_"].iter().any(|p| name.starts_with(p))
+        || matches!(
+            name,
+            "malloc"
+                | "calloc"
+                | "realloc"
+                | "free"
+                | "exit"
+                | "abort"
+                | "rand"
+                | "random"
+                | "time"
+                | "clock"
+                | "getpid"
+                | "syscall"
+                | "srand"
+        )
 }
 
 struct Replay<'a> {
@@ -430,7 +452,7 @@ impl<'a> Replay<'a> {
         if let Val::Symbolic(_) = operand {
             let width = self.machine.width_of(value).unwrap_or(64);
             match chosen {
-                Some(_) => self.machine.pin(operand),
+                Some(edge) => self.any_case(cases, edge.block, operand, width),
                 None => {
                     for case in cases.iter().filter_map(number) {
                         let differs = self.machine.arena.compare(
@@ -448,6 +470,30 @@ impl<'a> Replay<'a> {
         }
         self.machine.jump(chosen.map_or(default, |edge| edge.block));
         Ok(())
+    }
+
+    /// The value is one of those that lead to `block`.
+    fn any_case(
+        &mut self,
+        cases: &[racewarden_ir::Edge],
+        block: racewarden_ir::BlockId,
+        operand: Val,
+        width: u32,
+    ) {
+        use racewarden_ir::BinaryOp::Or;
+        let mut any = Val::Known(0);
+        for case in cases.iter().filter(|edge| edge.block == block) {
+            let Value::Int { bits, .. } = case.value else { return self.machine.pin(operand) };
+            let arena = &mut self.machine.arena;
+            let equal = arena.compare(CompareOp::Eq, width, operand, Val::Known(bits));
+            match equal.and_then(|equal| arena.binary(Or, 1, any, equal)) {
+                Some(next) => any = next,
+                None => return self.machine.pin(operand),
+            }
+        }
+        if let Val::Symbolic(condition) = any {
+            self.machine.emit(0, EventKind::Branch { condition, taken: 1 });
+        }
     }
 
     fn call(
@@ -492,7 +538,34 @@ impl<'a> Replay<'a> {
                 self.machine.pin(value);
             }
         }
-        self.outside(inst, is_invoke)
+        if touches_nothing(name) {
+            return self.outside(inst, is_invoke);
+        }
+        // What it is pointed to, it may read and write: those places keep their order around it.
+        let places: Vec<PlaceId> = values
+            .iter()
+            .filter_map(|value| self.machine.places.at(self.machine.arena.value_of(*value)?))
+            .filter(|place| self.machine.places.is_foreign(*place, self.thread as u32))
+            .collect();
+        if places.is_empty() {
+            return self.outside(inst, is_invoke);
+        }
+        let touched = EventKind::Outside { places };
+        let before = self.records[..self.at].iter().rev().find_map(sequence_of).unwrap_or(0);
+        self.machine.emit(before, touched.clone());
+        let spot = self.machine.spot();
+        let result = self.outside(inst, is_invoke);
+        let after = self.records[self.at..].iter().find_map(sequence_of);
+        if let (Some(after), Some(spot)) = (after, spot) {
+            let occurrence = 0;
+            self.machine.events.push(PathEvent {
+                spot,
+                occurrence,
+                sequence: after,
+                kind: touched,
+            });
+        }
+        result
     }
 
     fn enter(&mut self, function: FunctionId, values: Vec<Val>, indirect: bool) -> Step {

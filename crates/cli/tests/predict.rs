@@ -1,0 +1,149 @@
+//! The annotated programs in `tests/programs/predict`: from one recording, every marked race is
+//! predicted and replayed, and nothing else is predicted at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use racewarden_finding::{Report, Verdict};
+use racewarden_testkit::marks::{self, Truth};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/predict")
+}
+
+fn racewarden(arguments: &[&str]) -> Output {
+    Command::new("timeout")
+        .arg("120")
+        .arg(env!("CARGO_BIN_EXE_racewarden"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn predict(arguments: &[&str]) -> Report {
+    let output = racewarden(&[&["predict", "--format", "json"], arguments].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+/// What disagrees with the marks. A prediction counts whether it was replayed or not.
+fn disagreements(program: &marks::Program, report: &Report) -> Vec<String> {
+    let lines: BTreeSet<u32> =
+        report.races.iter().flat_map(|race| race.sites.iter().map(|site| site.line)).collect();
+    let mut problems = Vec::new();
+    for (line, mark) in &program.marks {
+        if mark.truth == Truth::Race && !lines.contains(line) {
+            problems.push(format!("{}:{line}: the race is missed", program.name));
+        }
+    }
+    for line in lines {
+        if program.marks.get(&line).is_none_or(|mark| mark.truth == Truth::NoRace) {
+            problems.push(format!("{}:{line}: a false prediction", program.name));
+        }
+    }
+    problems
+}
+
+#[test]
+fn annotated_programs() {
+    let programs = marks::programs(&folder()).unwrap();
+    assert!(programs.len() >= 50, "{} programs", programs.len());
+    let next = AtomicUsize::new(0);
+    let problems = Mutex::new(Vec::new());
+    let verdicts: Mutex<BTreeMap<Verdict, usize>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let report = predict(&[program.path.to_str().unwrap()]);
+                    problems.lock().unwrap().extend(disagreements(program, &report));
+                    for race in &report.races {
+                        *verdicts.lock().unwrap().entry(race.verdict).or_default() += 1;
+                    }
+                }
+            });
+        }
+    });
+    let problems = problems.into_inner().unwrap();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let verdicts = verdicts.into_inner().unwrap();
+    let (confirmed, all) = (verdicts[&Verdict::Confirmed], verdicts.values().sum::<usize>());
+    assert!(confirmed * 100 >= all * 95, "{confirmed} of {all} were replayed");
+}
+
+/// Figure 1: each step of the ladder finds what the one before cannot.
+#[test]
+fn the_detectors_form_a_ladder() {
+    let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
+    let (trace, program) = (trace.path().to_str().unwrap(), folder().join("untaken_racy.c"));
+    let output = racewarden(&["record", program.to_str().unwrap(), "-o", trace]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let count =
+        |options: &[&str]| predict(&[&[trace, "--no-replay"], options].concat()).races.len();
+    assert_eq!((count(&["--order-only"]), count(&["--no-branches"]), count(&[])), (0, 0, 1));
+}
+
+#[test]
+fn bad_traces_are_refused_with_their_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    };
+    for (path, message) in [
+        (file("foreign.rwt", b"\x7fELF and more"), "not a racewarden trace"),
+        (file("future.rwt", b"RWT\x1a\x09\0\0\0\0\0\0\0"), "version 9"),
+        (file("short.rwt", b"RWT\x1a\x01\0"), "cut off"),
+        (file("empty.std", b""), "empty"),
+        (file("lock.std", b"A|acq(l)|1\nB|acq(l)|2\n"), "line 2"),
+        (file("words.std", b"hello\n"), "not a trace"),
+    ] {
+        let output = racewarden(&["predict", path.to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(message) && said.contains(path.to_str().unwrap()), "{said}");
+    }
+}
+
+#[test]
+fn a_trace_of_another_build_is_refused() {
+    let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
+    let trace = trace.path().to_str().unwrap();
+    let program = |name: &str| folder().join(name).to_str().unwrap().to_owned();
+    let output = racewarden(&["record", &program("count_racy.c"), "-o", trace]);
+    assert!(output.status.success());
+    let output = racewarden(&["predict", trace, &program("count_safe.c")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("another build"), "{said}");
+}
+
+#[test]
+fn a_recording_that_was_cut_off_still_gives_what_it_has() {
+    let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
+    let path = trace.path().to_str().unwrap();
+    let program = folder().join("count_racy.c");
+    assert!(racewarden(&["record", program.to_str().unwrap(), "-o", path]).status.success());
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..bytes.len() - 7]).unwrap();
+    let report = predict(&[path, "--no-replay"]);
+    assert!(report.notes.iter().any(|note| note.text.contains("cut short")), "{:?}", report.notes);
+}
+
+#[test]
+fn text_traces_have_exit_status_one_when_there_is_a_race() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.std");
+    std::fs::write(&path, "A|w(x)|1\nA|acq(l)|2\nA|rel(l)|3\nB|acq(l)|4\nB|rel(l)|5\nB|w(x)|6\n")
+        .unwrap();
+    let output = racewarden(&["predict", path.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report.races[0].object, "x");
+    assert_eq!(report.races[0].verdict, Verdict::Predicted);
+}

@@ -1,0 +1,20 @@
+// The side not taken calls a function that writes.
+#include "program.h"
+static _Atomic int y;
+static int x;
+static void set(int value) { x = value; } // RACE!
+static void *first(void *unused) {
+  x = 1; // RACE!
+  y = 5;
+  return unused;
+}
+static void *second(void *unused) {
+  late();
+  if (y == 0)
+    set(2);
+  return unused;
+}
+int main(void) {
+  both(first, second);
+  return 0;
+}

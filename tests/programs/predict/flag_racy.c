@@ -1,0 +1,21 @@
+// Either value of the flag opens the guard.
+#include "program.h"
+static _Atomic int flag;
+static int data;
+static void *first(void *unused) {
+  flag = 1;
+  data = 1; // RACE!
+  flag = 2;
+  return unused;
+}
+static void *second(void *unused) {
+  late();
+  int seen = flag;
+  if (seen > 0)
+    data = 2; // RACE!
+  return unused;
+}
+int main(void) {
+  both(first, second);
+  return 0;
+}

@@ -1,0 +1,21 @@
+// Only the last leaves this rest.
+#include "program.h"
+static _Atomic int flag;
+static int data;
+static void *first(void *unused) {
+  flag = 7;
+  data = 1; // NORACE
+  flag = 8;
+  return unused;
+}
+static void *second(void *unused) {
+  late();
+  int seen = flag;
+  if (seen % 5 == 3)
+    data = 2; // NORACE
+  return unused;
+}
+int main(void) {
+  both(first, second);
+  return 0;
+}

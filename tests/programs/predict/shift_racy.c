@@ -1,0 +1,21 @@
+// Shifted, both values are not zero.
+#include "program.h"
+static _Atomic int flag;
+static int data;
+static void *first(void *unused) {
+  flag = 2;
+  data = 1; // RACE!
+  flag = 3;
+  return unused;
+}
+static void *second(void *unused) {
+  late();
+  int seen = flag;
+  if ((seen >> 1) != 0)
+    data = 2; // RACE!
+  return unused;
+}
+int main(void) {
+  both(first, second);
+  return 0;
+}

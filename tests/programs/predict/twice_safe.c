@@ -1,0 +1,21 @@
+// The second test holds for the last value alone.
+#include "program.h"
+static _Atomic int flag;
+static int data;
+static void *first(void *unused) {
+  flag = 10;
+  data = 1; // NORACE
+  flag = 30;
+  return unused;
+}
+static void *second(void *unused) {
+  late();
+  int seen = flag;
+  if (seen > 5 && seen > 20)
+    data = 2; // NORACE
+  return unused;
+}
+int main(void) {
+  both(first, second);
+  return 0;
+}
