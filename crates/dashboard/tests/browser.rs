@@ -42,9 +42,10 @@ fn every_page_a_filter_and_a_mark() {
     browser.open(&at("/races"));
     browser.click("#verdict option[value=harmful]");
     browser.click("form.filter button");
+    browser.until("#total", "1 race");
     assert!(browser.address().contains("verdict=harmful"));
-    assert_eq!(browser.text("#total").trim(), "1 race");
     browser.click("table.races tbody a");
+    browser.until("h1", "harmful");
 
     // The race page: source, diagram, evidence, replay.
     let id = browser.address().rsplit('/').next().unwrap().to_owned();
@@ -60,21 +61,22 @@ fn every_page_a_filter_and_a_mark() {
     // A mark, with its trail, and back.
     browser.type_into("#reason", "Known; the audit is <i>advisory</i>.");
     browser.click("form[action$=mark] button");
-    assert!(browser.text("h1").contains("suppressed"));
+    browser.until("h1", "suppressed");
     browser.open(&at("/audit"));
     assert!(browser.text("tbody tr").contains("marked suppressed"));
     assert!(browser.text("tbody tr").contains("<i>advisory</i>"), "markup stays text");
     browser.open(&at(&format!("/races/{id}")));
     browser.click("form[action$=undo] button");
-    assert!(browser.text("h1").contains("harmful"));
+    browser.until("h1", "harmful");
     browser.type_into("#assignee", "bob");
     browser.click("form[action$=assign] button");
-    assert!(browser.text(".tag").contains("@bob"));
+    browser.until(".tag", "@bob");
 
     // Names with markup stay text, in the list and on their own page.
     browser.open(&at("/races?q=onerror"));
     assert_eq!(browser.text("td code"), HOSTILE);
     browser.click("table.races tbody a");
+    browser.until("h1", HOSTILE);
     look(&browser, &browser.address(), HOSTILE);
 
     // Dark, and on a phone.
@@ -101,9 +103,9 @@ fn ten_thousand_races_are_searched_in_time() {
     browser.open(&format!("{}/races", server.address));
     browser.type_into("#q", "table_77 bank.c");
     browser.click("form.filter button");
-    assert_eq!(browser.text("#total").trim(), "111 races");
+    browser.until("#total", "111 races");
     browser.click("a[rel=next]");
-    assert!(browser.text(".pages").contains("Page 2 of 3"));
+    browser.until(".pages", "Page 2 of 3");
     for query in
         ["", "?q=table_9", "?status=all&sort=rank&page=150", "?file=bank&verdict=potential"]
     {

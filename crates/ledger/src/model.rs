@@ -47,8 +47,8 @@ pub struct RunInfo {
     /// The program's name; races are gone or missed only with respect to their own target.
     pub target: String,
     pub capture: Option<CaptureInfo>,
-    /// Whether the run would have found every race that the engine can find: a check of the whole
-    /// target without filters. Only such a run can show that a race is gone.
+    /// Whether the static engine looked at the whole target, and all it found is in the report.
+    /// Only such a run can show that a race is gone.
     pub complete: bool,
     /// Milliseconds since 1970.
     pub at: i64,

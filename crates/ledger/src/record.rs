@@ -33,7 +33,7 @@ impl Ledger {
         merge.recorded.run = run_row;
         merge.recorded.capture = capture;
         let known = merge.races(&mut writer, report).await?;
-        if run.complete && run.engine == Engine::Check {
+        if run.complete {
             merge.gone(&mut writer).await?;
         }
         merge.missed(&mut writer).await?;
@@ -276,14 +276,15 @@ impl Merge<'_> {
         insert(writer, table, &schedules, " ON CONFLICT DO NOTHING").await
     }
 
-    /// What a check of another capture of the same target had found, and this one did not.
+    /// What a check of another capture of the same target had found, and this one did not. The
+    /// evidence says whether a check found it: a hunt records what all engines found as one run.
     async fn gone(&mut self, writer: &mut Writer) -> Result<()> {
         let Some(capture) = self.capture else { return Ok(()) };
         let rows = sqlx::query(AssertSqlSafe(format!(
             "SELECT {} FROM races r WHERE r.status <> 'fixed' \
              AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.race_id = r.id AND s.run_id = $1) \
-             AND EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
-                 WHERE s.race_id = r.id AND u.engine = 'check' AND u.target = $2) \
+             AND EXISTS (SELECT 1 FROM evidence e JOIN runs u ON u.id = e.run_id \
+                 WHERE e.race_id = r.id AND e.engine = 'check' AND u.target = $2) \
              AND NOT EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
                  WHERE s.race_id = r.id AND u.capture_id = $3) \
              ORDER BY r.number",
@@ -327,8 +328,8 @@ impl Merge<'_> {
              FROM races r WHERE r.status IN ('open', 'likely-false') AND r.last_run <> $3 \
              AND EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
                  WHERE s.race_id = r.id AND u.engine = $1 AND u.target = $2) \
-             AND NOT EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
-                 WHERE s.race_id = r.id AND u.engine = 'check') \
+             AND NOT EXISTS (SELECT 1 FROM evidence e \
+                 WHERE e.race_id = r.id AND e.engine = 'check') \
              ORDER BY r.number",
             crate::rows::RACE_COLUMNS
         )))

@@ -150,6 +150,7 @@ async fn fill(ledger: &Ledger, extra: usize) {
     seen.finish();
     ledger.record_report(&seen, &run(Engine::Confirm, "v1.0", start + day)).await.unwrap();
     first.races.retain(|race| race.object != "gone_later");
+    first.races.push(Race { verdict: Verdict::Potential, ..harmful() });
     ledger.record_report(&first, &run(Engine::Check, "v1.1", start + 3 * day)).await.unwrap();
 }
 
@@ -224,6 +225,22 @@ impl Browser {
             .as_str()
             .unwrap_or_else(|| panic!("nothing matches {selector}"))
             .to_owned()
+    }
+
+    /// Waits until an element has the text: a click may come back before its page has loaded.
+    pub fn until(&self, selector: &str, text: &str) {
+        let script = format!(
+            "const e = document.querySelector({selector:?}); return e ? e.textContent : '';"
+        );
+        let mut seen = String::new();
+        for _ in 0..200 {
+            seen = self.run(&script).as_str().unwrap_or_default().to_owned();
+            if seen.contains(text) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{selector} never says {text:?} but {seen:?}, at {}", self.address());
     }
 
     fn element(&self, selector: &str) -> String {

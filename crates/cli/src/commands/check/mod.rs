@@ -85,11 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     filters.apply(&mut report)?;
     report.finish();
-    let found_by = FoundBy::new(Engine::Check, &capture).program(&args.inputs, &[], None);
-    // With a part left out, a race that is absent is not gone.
-    let whole = args.all && args.only.is_empty() && args.skip.is_empty();
-    let found_by = if whole { found_by.complete() } else { found_by };
-    args.output.emit_recorded(&mut report, &found_by)
+    args.output.emit(&report)
 }
 
 /// Checks a captured target and shows everything, for commands that go on from there.
