@@ -1,7 +1,8 @@
 //! Capture of real programs by their normal builds: units captured and failed, and the time of the
 //! captured build relative to the plain one in the same run.
 //!
-//! Each program is built twice from the same sources at the same place. Wall-clock and processor
+//! Each program is built twice from the same sources at the same place. What a machine does once
+//! (compiling the preloaded library) is done before. Wall-clock and processor
 //! time are both told: on a busy machine only the second means much. With `--relink` every
 //! executable is linked again from plain objects of the captured bitcode, by its recipe, and asked
 //! for its version.
@@ -95,7 +96,7 @@ pub fn run() -> anyhow::Result<()> {
             println!("| {} | not fetched: run bench/fetch | | | | | | |", program.name);
             continue;
         }
-        if let Err(error) = measure(&program, &source, &racewarden, relink) {
+        if let Err(error) = measure(&program, &source, &racewarden, cache.path(), relink) {
             println!("| {} | {error:#} | | | | | | |", program.name);
             failures += 1;
         }
@@ -108,6 +109,7 @@ fn measure(
     program: &Program,
     source: &Path,
     racewarden: &Path,
+    cache: &Path,
     relink: bool,
 ) -> anyhow::Result<()> {
     let scratch = tempfile::Builder::new().prefix("racewarden-bench-").tempdir()?;
@@ -118,7 +120,7 @@ fn measure(
     copy(source, &place)?;
     let mut command = Command::new(racewarden);
     command.args(["capture", "--", "sh", "-c", program.build]).current_dir(&place);
-    command.env("RACEWARDEN_CACHE", scratch.path().join("cache"));
+    command.env("RACEWARDEN_CACHE", cache);
     let captured = timed(&mut command)?;
 
     let store = Store::find(&place).context("no store")?;

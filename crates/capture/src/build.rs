@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::intercept::{Interception, intercept};
 use crate::objects::referenced;
@@ -11,6 +13,9 @@ use crate::resolve::resolve;
 use crate::session::Session;
 use crate::store::Store;
 use crate::{Capture, CaptureError, CaptureNote, Toolchain};
+
+/// How often a build's progress is looked at.
+const GLANCE: Duration = Duration::from_millis(250);
 
 /// A build command to run under capture.
 #[derive(Debug, Clone)]
@@ -21,8 +26,11 @@ pub struct BuildRequest {
     pub interception: Interception,
 }
 
-/// Told while the compilations of a database are repeated.
+/// Told how a capture gets on: a database's compilations are counted from the start, a build's as
+/// they happen.
 pub trait Progress: Sync {
+    /// A build's commands captured so far.
+    fn seen(&self, commands: usize);
     fn start(&self, total: usize);
     fn step(&self);
     fn finish(&self);
@@ -45,7 +53,11 @@ pub struct BuildOutcome {
 }
 
 /// Runs the build in the current directory and captures it into the store.
-pub fn capture_build(store: &Store, request: &BuildRequest) -> Result<BuildOutcome, CaptureError> {
+pub fn capture_build(
+    store: &Store,
+    request: &BuildRequest,
+    progress: &dyn Progress,
+) -> Result<BuildOutcome, CaptureError> {
     let toolchain = Toolchain::find()?;
     let session = Session::create(store)?;
     let (program, words) = request.command.split_first().ok_or(CaptureError::NoCommand)?;
@@ -60,10 +72,30 @@ pub fn capture_build(store: &Store, request: &BuildRequest) -> Result<BuildOutco
         request.interception,
     )?;
 
-    let status = command.status().map_err(CaptureError::io(Path::new(program)))?;
+    let status = watched(&session, progress, || command.status());
+    let status = status.map_err(CaptureError::io(Path::new(program)))?;
     let mut outcome = settle(store, session, Scope::Standing)?;
     outcome.status = Some(status);
     Ok(outcome)
+}
+
+/// Runs `build` and tells how many records there are meanwhile.
+fn watched<T>(session: &Session, progress: &dyn Progress, build: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    let records = session.records();
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::thread::park_timeout(GLANCE);
+                progress.seen(std::fs::read_dir(&records).map_or(0, |entries| entries.count()));
+            }
+        });
+        let result = build();
+        over.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        progress.finish();
+        result
+    })
 }
 
 /// Which of the recorded units count.

@@ -1,6 +1,7 @@
 //! `racewarden capture`.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -60,7 +61,7 @@ fn run_build(args: &Args) -> anyhow::Result<ExitCode> {
         cache: cache_directory(),
         interception: if args.path_shims { Interception::Path } else { Interception::Preload },
     };
-    let outcome = capture_build(&store, &request)?;
+    let outcome = capture_build(&store, &request, &Bar::new())?;
     tell_notes(&outcome.capture);
     tell_outcome(&outcome);
     match outcome.status {
@@ -131,6 +132,15 @@ impl Bar {
 }
 
 impl Progress for Bar {
+    fn seen(&self, commands: usize) {
+        // A build that writes to the same terminal shows its own progress, and would be garbled.
+        if !std::io::stdout().is_terminal() {
+            self.0.set_style(ProgressStyle::default_spinner());
+            self.0.set_message(format!("capture: {commands} commands captured"));
+            self.0.tick();
+        }
+    }
+
     fn start(&self, total: usize) {
         self.0.set_length(total as u64);
         if total > 0 {
