@@ -32,6 +32,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &ThreadOrder,
     &ThreadLocal,
     &Ownership,
+    &CreatorFrame,
     &ThreadArgument,
     &CommonLock,
     &AcquisitionHistory,
@@ -235,6 +236,46 @@ impl Digest for Ownership {
     }
 }
 
+/// Objects of one activation of a thread's function, known to it and to threads it created and
+/// handed them to: whatever other threads of the same kind do concerns other objects.
+struct CreatorFrame;
+
+impl Digest for CreatorFrame {
+    fn name(&self) -> &'static str {
+        "order"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let frame = whole.named_frame(a)?;
+        if whole.named_frame(b) != Some(frame) {
+            return None;
+        }
+        let family = whole.instantiation.root_of(frame);
+        let threads = &whole.instantiation.threads;
+        threads.apart_in_family(family, (a.root, &a.state), (b.root, &b.state)).then(|| {
+            "the object belongs to one thread and those it created, which are ordered".to_owned()
+        })
+    }
+}
+
+impl Whole<'_> {
+    /// The activation whose stack slot or allocation the access names.
+    fn named_frame(&self, access: &GuardedAccess) -> Option<Frame> {
+        access.address.as_ref()?.terms.iter().find_map(|(atom, scale)| match atom {
+            Atom::Stack(frame, _) if *scale == 1 => Some(*frame),
+            Atom::Inst(frame, inst)
+                if *scale == 1
+                    && self
+                        .instantiation
+                        .is_allocation(self.instantiation.function_of(*frame), *inst) =>
+            {
+                Some(*frame)
+            }
+            _ => None,
+        })
+    }
+}
+
 /// Threads of one create call that get different arguments work on different memory.
 struct ThreadArgument;
 
@@ -279,7 +320,7 @@ impl Whole<'_> {
             }
         }
         let found = found?;
-        found.rest.is_constant_address().then_some(found)
+        self.is_invariant(&found.rest).then_some(found)
     }
 
     fn siblings_disjoint(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {

@@ -163,9 +163,13 @@ impl Scan<'_> {
                         self.write(id, inst, value, 8, false);
                     }
                 }
-                Effect::Copy { to: pointer, .. }
-                | Effect::Free { pointer }
-                | Effect::Allocate { out: Some(pointer), .. } => {
+                Effect::Free { pointer } => {
+                    // Nobody joins by a handle that was freed.
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        self.write(id, inst, value, OPEN, false);
+                    }
+                }
+                Effect::Copy { to: pointer, .. } | Effect::Allocate { out: Some(pointer), .. } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, OPEN, true);
                     }

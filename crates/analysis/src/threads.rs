@@ -24,6 +24,8 @@ pub struct Root {
     pub function: FunctionId,
     /// Several threads of this root may run at once.
     pub many: bool,
+    /// Several threads of this root may run at once that one thread created.
+    pub many_of_one: bool,
     /// Two of them may have got the same argument.
     pub repeated: bool,
     /// Arguments of two threads differ by at least this much, if they differ.
@@ -60,6 +62,7 @@ impl Threads {
             create: create.clone(),
             function,
             many: false,
+            many_of_one: false,
             repeated: false,
             apart: None,
             births: Vec::new(),
@@ -123,6 +126,9 @@ impl Threads {
 
     /// A thread created by one of many, or by several others, is many itself.
     fn spread_many(&mut self) {
+        for root in &mut self.roots {
+            root.many_of_one = root.many;
+        }
         loop {
             let mut changed = false;
             for id in 0..self.roots.len() {
@@ -174,6 +180,37 @@ impl Threads {
             return self.roots[own as usize].many;
         }
         self.alive(state).contains(&other) || self.inherited[own as usize].contains(&other)
+    }
+
+    /// Whether two accesses by one thread of `family`, or by threads it created itself, never
+    /// happen at once; threads of other members of the family do not count.
+    pub fn apart_in_family(
+        &self,
+        family: RootId,
+        (a, state_a): (RootId, &Path),
+        (b, state_b): (RootId, &Path),
+    ) -> bool {
+        let near = |root: RootId| {
+            root == family
+                || self.roots[root as usize].births.iter().all(|(parent, _)| *parent == family)
+        };
+        if !near(a) || !near(b) {
+            return false;
+        }
+        if a == b {
+            return a == family || !self.roots[a as usize].many_of_one;
+        }
+        let born_beside = |root: RootId, other: RootId| {
+            root != family
+                && self.roots[root as usize]
+                    .births
+                    .iter()
+                    .any(|(_, state)| self.alive(state).contains(&other))
+        };
+        !(self.alive(state_a).contains(&b)
+            || self.alive(state_b).contains(&a)
+            || born_beside(a, b)
+            || born_beside(b, a))
     }
 
     /// What the state knows of this root, when one create call stands for it.
