@@ -69,6 +69,10 @@ pub struct PredictArgs {
     /// Standard input of the recorded program [default: the command's own]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
+
+    /// The program's output goes nowhere: for stages of a hunt.
+    #[arg(skip)]
+    pub quiet: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -172,7 +176,14 @@ pub fn record_and_predict(
     arguments: &[String],
 ) -> anyhow::Result<Report> {
     let file = tempfile::Builder::new().prefix("racewarden-").suffix(".rwt").tempfile()?;
-    let run = record(capture, file.path(), arguments, options.stdin.as_deref(), options.run_time)?;
+    let run = record(
+        capture,
+        file.path(),
+        arguments,
+        options.stdin.as_deref(),
+        options.quiet,
+        options.run_time,
+    )?;
     let recording = Recording::read(&std::fs::read(file.path())?)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
     if let Some(trouble) = run.trouble {

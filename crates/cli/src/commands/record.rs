@@ -35,7 +35,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
     let timeout = Duration::from_secs(args.timeout);
-    let run = record(&capture, &args.output, &args.arguments, None, timeout)?;
+    let run = record(&capture, &args.output, &args.arguments, None, false, timeout)?;
     if let Some(trouble) = run.trouble {
         eprintln!("racewarden: {trouble}");
     }
@@ -48,12 +48,14 @@ pub struct RecordedRun {
     pub trouble: Option<String>,
 }
 
-/// Builds the one target of `capture` with the recorder and runs it.
+/// Builds the one target of `capture` with the recorder and runs it; `quiet` lets its output go
+/// nowhere.
 pub fn record(
     capture: &Capture,
     output: &Path,
     arguments: &[String],
     stdin: Option<&Path>,
+    quiet: bool,
     timeout: Duration,
 ) -> anyhow::Result<RecordedRun> {
     let archive = RuntimeMode::Record.archive()?;
@@ -74,8 +76,12 @@ pub fn record(
         let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
         command.stdin(file);
     }
-    // Findings own standard output; what the program says goes beside them.
-    command.stdout(Stdio::from(std::io::stderr()));
+    if quiet {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    } else {
+        // Findings own standard output; what the program says goes beside them.
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
     let trouble = match wait_at_most(&mut spawn_group(&mut command)?, timeout)? {
         Some(status) if status.success() => None,
         Some(status) => Some(format!("the recorded run ended: {status}")),

@@ -138,6 +138,7 @@ impl<'a> Hunt<'a> {
             budget: self.left().mul_f64(PREDICT_SHARE),
             run_time: self.run_limit(),
             stdin: Some(self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into())),
+            quiet: true,
         };
         let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
         let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
