@@ -72,8 +72,14 @@ pub fn capture_build(
         request.interception,
     )?;
 
-    let status = watched(&session, progress, || command.status());
-    let status = status.map_err(CaptureError::io(Path::new(program)))?;
+    let status = match watched(&session, progress, || command.status()) {
+        Ok(status) => status,
+        Err(error) => {
+            // Nothing ran, so there is nothing for a later capture to finish.
+            session.close();
+            return Err(CaptureError::io(Path::new(program))(error));
+        }
+    };
     let mut outcome = settle(store, session, Scope::Standing)?;
     outcome.status = Some(status);
     Ok(outcome)

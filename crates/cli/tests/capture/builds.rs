@@ -221,3 +221,40 @@ fn sources_beside_no_project_leave_nothing_behind() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2);
     assert!(!project.root().join(".racewarden").exists());
 }
+
+#[test]
+fn bitcode_is_taken_as_it_is() {
+    let project = archived();
+    succeed(
+        std::process::Command::new("clang-22")
+            .args(["-g", "-emit-llvm", "-c", "one.c", "-o", "whole.bc"])
+            .current_dir(project.root()),
+    );
+    let output = project.racewarden(&["capture", "whole.bc"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let whole = project.root().join("whole.bc");
+    let expected = format!("whole.bc {}\n", whole.display());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
+#[test]
+fn failures_name_what_is_wrong_and_leave_nothing_to_resume() {
+    let project = archived();
+    for (words, named) in [
+        (&["capture", "--", "no-such-build-command"][..], "no-such-build-command"),
+        (&["capture", "absent.c"], "absent.c: no such file"),
+        (&["capture", "--compile-commands", "absent.json"], "absent.json"),
+        (&["capture"], "nothing to capture"),
+    ] {
+        let output = project.racewarden(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(named), "{words:?}: {told}");
+    }
+    let told = project.capture("true");
+    assert!(!told.contains("interrupted"), "{told}");
+    project.write(".racewarden/capture.json", "{ cut off");
+    let output = project.racewarden(&["capture", "prog"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("capture.json"));
+}
