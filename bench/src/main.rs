@@ -2,13 +2,15 @@
 
 mod capture;
 mod hive;
+mod lower;
 mod predict;
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("capture") => capture::run(),
         Some("hive") => hive::run(),
+        Some("lower") => lower::run(),
         Some("predict") => predict::run(),
-        _ => anyhow::bail!("usage: racewarden-bench capture|hive|predict"),
+        _ => anyhow::bail!("usage: racewarden-bench capture|hive|lower|predict"),
     }
 }
