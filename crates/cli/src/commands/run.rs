@@ -197,6 +197,7 @@ fn run_once(
         DetectorEngine::Hb => "hb",
     };
     command.env("RACEWARDEN_OPTIONS", format!("engine={engine} seed={seed} {given}"));
+    tell_openmp(&mut command);
     if let Some(input) = &options.stdin {
         let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
         command.stdin(file);
@@ -223,6 +224,19 @@ fn run_once(
     };
     let text = std::fs::read(&findings).with_context(|| findings.display().to_string())?;
     Ok(Outcome { status, file: parse(&String::from_utf8_lossy(&text)) })
+}
+
+/// LLVM's OpenMP runtime tells its order through Archer, a tool it loads when asked to. Programs
+/// without OpenMP never look at the variables.
+fn tell_openmp(command: &mut Command) {
+    const ARCHER: &str = "/usr/lib/llvm-22/lib/libarcher.so";
+    if std::env::var_os("OMP_TOOL_LIBRARIES").is_none() && Path::new(ARCHER).exists() {
+        command.env("OMP_TOOL_LIBRARIES", ARCHER);
+        if std::env::var_os("TSAN_OPTIONS").is_none() {
+            // Archer asks for it; this runtime leaves such modules out anyway.
+            command.env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+        }
+    }
 }
 
 /// How the program ended and what the runtime had to let go of.

@@ -4,6 +4,14 @@ use super::engine::{self, Kind, Thread, check_range, enter};
 use super::sync::{self, Barrier};
 use super::{modules, options};
 
+/// Using a lock reads it, making and destroying one writes it. How a library without
+/// instrumentation hands its own locks about cannot be seen, so those are left out.
+fn touch(thread: &mut Thread, address: usize, size: usize, kind: Kind, pc: usize) {
+    if modules::is_instrumented(pc) {
+        check_range(thread, address, size, kind, pc);
+    }
+}
+
 /// The thread took the lock at `address`.
 pub fn locked(address: usize, read_mode: bool, pc: usize) {
     if let Some(mut thread) = enter() {
@@ -13,7 +21,7 @@ pub fn locked(address: usize, read_mode: bool, pc: usize) {
 }
 
 fn locked_in(thread: &mut Thread, address: usize, read_mode: bool, pc: usize) {
-    check_range(thread, address, 1, Kind::ATOMIC_READ, pc);
+    touch(thread, address, 1, Kind::ATOMIC_READ, pc);
     let site = thread.site(pc);
     if thread.ignore_sync == 0 {
         let clocks = &mut thread.clocks;
@@ -44,7 +52,7 @@ pub fn unlocking(address: usize, pc: usize) {
 }
 
 fn unlocking_in(thread: &mut Thread, address: usize, pc: usize) {
-    check_range(thread, address, 1, Kind::ATOMIC_READ, pc);
+    touch(thread, address, 1, Kind::ATOMIC_READ, pc);
     if let Some(signal) = thread.pending_signal.take() {
         // No write/read relation was found before the region's end: the signal itself orders.
         thread.clocks.join(&signal);
@@ -69,7 +77,7 @@ fn unlocking_in(thread: &mut Thread, address: usize, pc: usize) {
 /// A lock, condition variable or the like was made or destroyed at `address`.
 pub fn created_or_destroyed(address: usize, size: usize, pc: usize) {
     if let Some(mut thread) = enter() {
-        check_range(&mut thread, address, size, Kind::WRITE, pc);
+        touch(&mut thread, address, size, Kind::WRITE, pc);
         sync::forget(address);
     }
 }
@@ -77,7 +85,7 @@ pub fn created_or_destroyed(address: usize, size: usize, pc: usize) {
 /// Before a wait on `condition`, with `mutex` held.
 pub fn waiting(condition: usize, mutex: usize, pc: usize) {
     if let Some(mut thread) = enter() {
-        check_range(&mut thread, condition, 8, Kind::READ, pc);
+        touch(&mut thread, condition, 8, Kind::READ, pc);
         unlocking_in(&mut thread, mutex, pc);
     }
 }
@@ -97,7 +105,7 @@ pub fn waited(condition: usize, mutex: usize, woken: bool, pc: usize) {
 pub fn signalling(condition: usize, pc: usize) {
     if let Some(mut thread) = enter() {
         options::perturb(&mut thread);
-        check_range(&mut thread, condition, 8, Kind::READ, pc);
+        touch(&mut thread, condition, 8, Kind::READ, pc);
         engine::release_in(&mut thread, condition);
     }
 }
@@ -115,7 +123,7 @@ pub fn barrier_made(address: usize, count: u32, pc: usize) {
 /// The thread arrives. Returns the phase, which [`barrier_left`] wants back.
 pub fn barrier_arrived(address: usize, pc: usize) -> usize {
     let Some(mut thread) = enter() else { return 0 };
-    check_range(&mut thread, address, 1, Kind::ATOMIC_READ, pc);
+    touch(&mut thread, address, 1, Kind::ATOMIC_READ, pc);
     if thread.ignore_sync > 0 {
         return 0;
     }

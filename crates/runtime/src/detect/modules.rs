@@ -39,3 +39,11 @@ pub fn is_instrumented(pc: usize) -> bool {
         start != 0 && start <= pc && pc < end.load(Ordering::Relaxed)
     })
 }
+
+/// Whether `pc` lies in the dynamic loader, which is mapped as one small piece.
+pub fn is_loader(pc: usize) -> bool {
+    const SIZE: usize = 0x38000;
+    // SAFETY: only reads the auxiliary vector.
+    let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
+    base != 0 && (base..base + SIZE).contains(&pc)
+}

@@ -8,6 +8,7 @@ use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
 use crate::common::name::ThreadName;
 use crate::common::real::raw_mmap;
+use crate::common::tls;
 
 /// A lock that the thread holds.
 #[derive(Clone, Copy)]
@@ -259,9 +260,16 @@ pub static REGISTRY: Registry = Registry {
 
 impl Registry {
     fn with<R>(&self, work: impl FnOnce(&mut Inner) -> R) -> R {
-        let _guard = self.lock.lock();
+        // Inside the runtime, whoever calls: growing a vector calls memcpy, which is intercepted,
+        // and what that finds would ask for this very lock.
+        let depth = tls::depth();
+        tls::set_depth(1);
+        let guard = self.lock.lock();
         // SAFETY: the lock is held.
-        work(unsafe { &mut *self.inner.get() })
+        let result = work(unsafe { &mut *self.inner.get() });
+        drop(guard);
+        tls::set_depth(depth);
+        result
     }
 
     pub fn add_main(&self) -> *mut Thread {

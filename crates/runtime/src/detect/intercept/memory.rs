@@ -17,15 +17,19 @@ fn watch(checks: impl FnOnce(&mut Thread)) {
 /// the dynamic loader, when it frees something: looking them up there would meet the loader in the
 /// middle of a change.
 pub fn prepare() {
-    let mut bytes = [0_u8; 8];
-    let (at, nothing) = (bytes.as_mut_ptr().cast::<c_void>(), std::hint::black_box(0));
-    // SAFETY: no bytes are touched; the string is empty and ends in the array.
+    use std::hint::black_box;
+    let (mut to, from) = ([0_u8; 8], [0_u8; 8]);
+    // The compiler must not see that nothing is asked for, or it would drop the calls.
+    let to = black_box(to.as_mut_ptr().cast::<c_void>());
+    let from = black_box(from.as_ptr().cast::<c_void>());
+    let size = black_box(1_usize);
+    // SAFETY: one byte of arrays of eight; the string ends in its array.
     unsafe {
-        libc::memcpy(at, at, nothing);
-        libc::memmove(at, at, nothing);
-        libc::memset(at, 0, nothing);
-        std::hint::black_box(libc::memcmp(at, at, nothing));
-        std::hint::black_box(libc::strlen(at.cast()));
+        black_box(libc::memcpy(to, from, size));
+        black_box(libc::memmove(to, from, size));
+        black_box(libc::memset(to, 0, size));
+        black_box(libc::memcmp(to, from, size));
+        black_box(libc::strlen(from.cast()));
     }
 }
 
