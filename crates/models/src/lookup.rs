@@ -238,4 +238,24 @@ mod tests {
         let error = Models::with_user_file(&path).expect_err("no file").to_string();
         assert!(error.contains("racewarden.toml: "), "{error}");
     }
+
+    #[test]
+    fn the_example_of_the_documentation_is_read() {
+        let guide = include_str!("../../../docs/models.md");
+        let example = guide
+            .lines()
+            .skip_while(|line| line.trim() != "[models]")
+            .take_while(|line| line.starts_with("    "));
+        let example: String = example.map(|line| format!("{}\n", line.trim())).collect();
+        let folder = std::env::temp_dir().join(format!("racewarden-guide-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a scratch folder");
+        let path = folder.join("racewarden.toml");
+        std::fs::write(&path, example).expect("the file is written");
+        let models = Models::with_user_file(&path).expect("the example is good");
+        std::fs::remove_dir_all(&folder).expect("the folder goes");
+        let name = |symbol: &str| models.lookup(symbol).map(|model| model.name.as_str());
+        assert_eq!(name("my_trylock"), Some("my_trylock"));
+        assert_eq!(name("queue_push"), Some("queue_*"));
+        assert_eq!(name("_ZN3app4Pool6submitEPFvvEPv"), Some("app::Pool::submit"));
+    }
 }
