@@ -57,6 +57,10 @@ fn every_page_a_filter_and_a_mark() {
     assert!(browser.text(".command").contains(&format!("racewarden replay {id}")));
     assert!(browser.text(".account").contains("hold `bank_lock` at bank.c:41"));
     browser.picture("race");
+    browser.run("document.querySelector('.account').scrollIntoView();");
+    browser.picture("race-interleaving");
+    browser.run("document.querySelector('.timeline').scrollIntoView();");
+    browser.picture("race-history");
 
     // A mark, with its trail, and back.
     browser.type_into("#reason", "Known; the audit is <i>advisory</i>.");
