@@ -7,7 +7,7 @@
 //! cannot be used (`Interception::Path`, for builds driven by statically linked programs) the folder
 //! goes first on `PATH` and into CC and CXX.
 //!
-//! May miss: tools started by programs that drop the environment or execute by raw system calls.
+//! May miss: tools started by statically linked programs or by raw system calls.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

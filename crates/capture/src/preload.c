@@ -19,6 +19,24 @@
 
 extern char **environ;
 
+/* As they were when the process started: a build may clean its environment before it executes. */
+static const char *const names[] = {"RACEWARDEN_SHIMS", "RACEWARDEN_SESSION", "LD_PRELOAD"};
+enum { NAMES = sizeof names / sizeof *names };
+static char *kept[NAMES]; /* "NAME=value" */
+static const char *shims;
+
+__attribute__((constructor)) static void keep(void) {
+    if (!getenv("RACEWARDEN_SHIMS") || getenv("RACEWARDEN_NESTED"))
+        return;
+    for (int i = 0; i < NAMES; i++) {
+        const char *value = getenv(names[i]);
+        if (!value || asprintf(&kept[i], "%s=%s", names[i], value) < 0)
+            kept[i] = NULL;
+    }
+    if (kept[0])
+        shims = strchr(kept[0], '=') + 1;
+}
+
 static int has(char *const envp[], const char *name) {
     size_t length = strlen(name);
     for (; envp && *envp; envp++)
@@ -27,10 +45,14 @@ static int has(char *const envp[], const char *name) {
     return 0;
 }
 
+/* Whether processes that this one starts belong to the capture. */
+static int active(char *const envp[]) {
+    return shims && !getenv("RACEWARDEN_NESTED") && !has(envp, "RACEWARDEN_NESTED");
+}
+
 /* The shim for `file`, or 0 when the call is none of ours. */
 static int shim_for(const char *file, char *const envp[], char shim[PATH_MAX]) {
-    const char *shims = getenv("RACEWARDEN_SHIMS");
-    if (!file || !shims || getenv("RACEWARDEN_NESTED") || has(envp, "RACEWARDEN_NESTED"))
+    if (!file || !active(envp))
         return 0;
     const char *slash = strrchr(file, '/');
     const char *base = slash ? slash + 1 : file;
@@ -49,22 +71,20 @@ static size_t count(char *const list[]) {
     return n;
 }
 
-/* `envp` with what the shim needs, also when the build cleaned its environment. */
-#define SHIM_ENVIRONMENT(envp, file)                                                               \
+/* `envp` with what keeps the capture going, and, for a shim, what it stands for. */
+#define ENVIRONMENT(envp, real)                                                                    \
     ({                                                                                             \
-        static const char *const kept[] = {"RACEWARDEN_SHIMS", "RACEWARDEN_SESSION"};              \
+        const char *standing_for_ = (real);                                                        \
         size_t n_ = count(envp);                                                                   \
-        char **new_ = alloca((n_ + 4) * sizeof *new_);                                             \
-        memcpy(new_, envp, n_ * sizeof *new_);                                                     \
-        char *real_ = alloca(strlen(file) + sizeof "RACEWARDEN_REAL=");                            \
-        strcpy(stpcpy(real_, "RACEWARDEN_REAL="), file);                                           \
-        new_[n_++] = real_;                                                                        \
-        for (int i_ = 0; i_ < 2; i_++) {                                                           \
-            const char *value_ = getenv(kept[i_]);                                                 \
-            if (has(envp, kept[i_]) || !value_)                                                    \
-                continue;                                                                          \
-            char *entry_ = alloca(strlen(kept[i_]) + strlen(value_) + 2);                          \
-            strcpy(stpcpy(stpcpy(entry_, kept[i_]), "="), value_);                                 \
+        char **new_ = alloca((n_ + NAMES + 2) * sizeof *new_);                                     \
+        if (n_)                                                                                    \
+            memcpy(new_, envp, n_ * sizeof *new_);                                                 \
+        for (int i_ = 0; i_ < NAMES && active(envp); i_++)                                         \
+            if (kept[i_] && !has(envp, names[i_]))                                                 \
+                new_[n_++] = kept[i_];                                                             \
+        if (standing_for_) {                                                                       \
+            char *entry_ = alloca(strlen(standing_for_) + sizeof "RACEWARDEN_REAL=");              \
+            strcpy(stpcpy(entry_, "RACEWARDEN_REAL="), standing_for_);                             \
             new_[n_++] = entry_;                                                                   \
         }                                                                                          \
         new_[n_] = NULL;                                                                           \
@@ -76,8 +96,8 @@ static size_t count(char *const list[]) {
 int execve(const char *path, char *const argv[], char *const envp[]) {
     char shim[PATH_MAX];
     if (shim_for(path, envp, shim))
-        return REAL(execve)(shim, argv, SHIM_ENVIRONMENT(envp, path));
-    return REAL(execve)(path, argv, envp);
+        return REAL(execve)(shim, argv, ENVIRONMENT(envp, path));
+    return REAL(execve)(path, argv, ENVIRONMENT(envp, NULL));
 }
 
 int execv(const char *path, char *const argv[]) {
@@ -87,8 +107,8 @@ int execv(const char *path, char *const argv[]) {
 int execvpe(const char *file, char *const argv[], char *const envp[]) {
     char shim[PATH_MAX];
     if (shim_for(file, envp, shim))
-        return REAL(execve)(shim, argv, SHIM_ENVIRONMENT(envp, file));
-    return REAL(execvpe)(file, argv, envp);
+        return REAL(execve)(shim, argv, ENVIRONMENT(envp, file));
+    return REAL(execvpe)(file, argv, ENVIRONMENT(envp, NULL));
 }
 
 int execvp(const char *file, char *const argv[]) {
@@ -130,14 +150,14 @@ int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *
                 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
     char shim[PATH_MAX];
     if (shim_for(path, envp, shim))
-        return REAL(posix_spawn)(pid, shim, actions, attributes, argv, SHIM_ENVIRONMENT(envp, path));
-    return REAL(posix_spawn)(pid, path, actions, attributes, argv, envp);
+        return REAL(posix_spawn)(pid, shim, actions, attributes, argv, ENVIRONMENT(envp, path));
+    return REAL(posix_spawn)(pid, path, actions, attributes, argv, ENVIRONMENT(envp, NULL));
 }
 
 int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
     char shim[PATH_MAX];
     if (shim_for(file, envp, shim))
-        return REAL(posix_spawn)(pid, shim, actions, attributes, argv, SHIM_ENVIRONMENT(envp, file));
-    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
+        return REAL(posix_spawn)(pid, shim, actions, attributes, argv, ENVIRONMENT(envp, file));
+    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, ENVIRONMENT(envp, NULL));
 }

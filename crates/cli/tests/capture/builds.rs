@@ -182,6 +182,13 @@ fn compilers_by_absolute_path_and_shims_on_the_path() {
 }
 
 #[test]
+fn a_build_that_cleans_its_environment() {
+    let project = archived();
+    project.capture("env -i PATH=/usr/bin:/bin sh -ec 'make'");
+    assert_eq!(project.sources(), ["main.c", "one.c", "two.c"]);
+}
+
+#[test]
 fn a_compile_database() {
     let project = archived();
     let root = project.root();
