@@ -87,6 +87,8 @@ pub fn run() -> anyhow::Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|");
     let mut failures = 0;
+    // One cache for all programs, as a user has.
+    let cache = tempfile::Builder::new().prefix("racewarden-bench-cache-").tempdir()?;
     for program in PROGRAMS {
         if !names.is_empty() && !names.iter().any(|name| name == program.name) {
             continue;
