@@ -39,6 +39,12 @@ struct Foundation<'a> {
 
 /// Checks the program and reports.
 pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
+    if !options.api && start_functions(program).is_empty() {
+        let mut report = Report::default();
+        report.notes.push(Note::weakens(Engine::Check, NO_START));
+        report.conclusion = conclude(&report.races, &report.notes, true);
+        return report;
+    }
     let foundation = Foundation::new(program, models, options);
     let instantiation = foundation.instantiate();
     let whole = Whole::new(&instantiation);
@@ -63,12 +69,6 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
             pairs.vague
         );
         report.notes.push(Note::weakens(Engine::Check, text));
-    }
-    if foundation.starts.is_empty() && foundation.exported.is_empty() {
-        report.notes.push(Note::weakens(
-            Engine::Check,
-            "there is no main function: use --api to check the exported functions",
-        ));
     }
     let stats = [
         ("functions", program.module.functions.iter().filter(|f| !f.is_declaration()).count()),
@@ -269,6 +269,8 @@ impl<'a> Foundation<'a> {
         instantiation
     }
 }
+
+const NO_START: &str = "there is no main function: use --api to check the exported functions";
 
 /// Rounds of a recursion's fixpoint before the worst is assumed.
 const MAX_ROUNDS: usize = 10;

@@ -27,6 +27,10 @@ impl Set {
 
     fn insert_all(&mut self, new: &[LocationId], fresh: &mut Vec<LocationId>) {
         fresh.clear();
+        if new.len() * 16 < self.items.len() {
+            fresh.extend(new.iter().filter(|item| self.items.binary_search(item).is_err()));
+            return self.merge(fresh);
+        }
         let mut old = self.items.iter().copied().peekable();
         for &item in new {
             while old.next_if(|&have| have < item).is_some() {}
@@ -34,6 +38,11 @@ impl Set {
                 fresh.push(item);
             }
         }
+        self.merge(fresh);
+    }
+
+    /// Adds sorted items that are not in the set yet.
+    fn merge(&mut self, fresh: &[LocationId]) {
         if fresh.is_empty() {
             return;
         }
@@ -182,6 +191,13 @@ impl Solver {
 
     pub fn edge(&mut self, from: Node, to: Node) {
         let (from, to) = (self.find(from), self.find(to));
+        // What the blob flows into leads to as much as the blob.
+        if self.blob == Some(from) {
+            if from != to {
+                self.swollen.push(to);
+            }
+            return;
+        }
         if from == to || !self.edge_set.insert((from, to)) {
             return;
         }
@@ -194,9 +210,12 @@ impl Solver {
 
     pub fn watch(&mut self, node: Node, watch: Watch) {
         let node = self.find(node);
-        self.watches[node as usize].push(watch);
+        // Every other watch has its full effect on the blob the first time.
+        if self.blob != Some(node) || matches!(watch, Watch::Call { .. }) {
+            self.watches[node as usize].push(watch);
+        }
         let items = self.sets[node as usize].items.clone();
-        if !items.is_empty() {
+        if !items.is_empty() || self.blob == Some(node) {
             self.apply(watch, &items, node);
         }
     }
@@ -234,6 +253,12 @@ impl Solver {
             }
             let added = std::mem::replace(&mut self.edges[node], targets);
             self.edges[node].extend(added);
+            if self.blob == Some(node as Node) {
+                for &item in &delta {
+                    let object = self.locations.get(item).object;
+                    self.absorb(object, node as Node);
+                }
+            }
             let watches = self.watches[node].clone();
             for watch in watches {
                 self.apply(watch, &delta, node as Node);
@@ -422,11 +447,6 @@ impl Solver {
         for watch in watches {
             self.watch(blob, watch);
         }
-        let objects: Vec<ObjectId> =
-            items.iter().map(|&item| self.locations.get(item).object).collect();
-        for object in objects {
-            self.absorb(object, blob);
-        }
     }
 
     /// From now on the object's memory holds what the blob holds.
@@ -450,10 +470,6 @@ impl Solver {
 
     /// What a watch means when its pointer is the blob.
     fn apply_blob(&mut self, watch: Watch, blob: Node, items: &[LocationId]) {
-        for &item in items {
-            let object = self.locations.get(item).object;
-            self.absorb(object, blob);
-        }
         match watch {
             Watch::Shift { to, .. } | Watch::Load { to, .. } => self.edge(blob, to),
             Watch::Store { from, .. } => self.edge(from, blob),
