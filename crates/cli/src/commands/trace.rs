@@ -112,32 +112,43 @@ fn show(path: &Path, thread: Option<&str>) -> anyhow::Result<()> {
 
 fn stats(path: &Path) -> anyhow::Result<()> {
     let bytes = read(path)?;
-    if !Recording::is_trace(&bytes) {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    if Recording::is_trace(&bytes) {
+        let recording = recording(path)?;
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for record in recording.threads.iter().flat_map(|thread| &thread.records) {
+            *counts.entry(name_of(record)).or_default() += 1;
+        }
+        let total: u64 = counts.values().sum();
+        let header = |key: &str| recording.header.get(key).unwrap_or("?").to_owned();
+        let version = racewarden_trace::binary::VERSION;
+        lines.push(("format", format!("racewarden trace, version {version}")));
+        lines.push(("target", header("target")));
+        lines.push(("build", header("build")));
+        lines.push(("threads", recording.threads.len().to_string()));
+        lines.push(("events", total.to_string()));
+        lines.push(("bytes", bytes.len().to_string()));
+        let per_event = bytes.len() as f64 / total.max(1) as f64;
+        lines.push(("per event", format!("{per_event:.2} bytes")));
+        lines.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
+    } else {
         let trace = order(path)?;
-        println!("format      STD text");
-        println!("events      {}", trace.events.len());
-        println!("threads     {}", trace.threads.len());
-        println!("locks       {}", trace.locks.len());
-        println!("variables   {}", trace.variables.len());
-        return Ok(());
+        lines.push(("format", "STD text".to_owned()));
+        lines.push(("events", trace.events.len().to_string()));
+        lines.push(("threads", trace.threads.len().to_string()));
+        lines.push(("locks", trace.locks.len().to_string()));
+        lines.push(("variables", trace.variables.len().to_string()));
     }
-    let recording = recording(path)?;
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for record in recording.threads.iter().flat_map(|thread| &thread.records) {
-        *counts.entry(name_of(record)).or_default() += 1;
+    let text: String = lines.iter().map(|(name, value)| format!("{name:11} {value}\n")).collect();
+    print(text.as_bytes())
+}
+
+/// A reader that went away is not a failure.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(bytes) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
-    let total: u64 = counts.values().sum();
-    println!("format      racewarden trace, version {}", racewarden_trace::binary::VERSION);
-    println!("target      {}", recording.header.get("target").unwrap_or("?"));
-    println!("build       {}", recording.header.get("build").unwrap_or("?"));
-    println!("threads     {}", recording.threads.len());
-    println!("events      {total}");
-    println!("bytes       {}", bytes.len());
-    println!("per event   {:.2} bytes", bytes.len() as f64 / total.max(1) as f64);
-    for (name, count) in counts {
-        println!("  {name:9} {count}");
-    }
-    Ok(())
 }
 
 fn name_of(record: &Record) -> &'static str {
@@ -165,9 +176,6 @@ fn export(path: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     text::write(&trace, &mut bytes)?;
     match output {
         Some(output) => std::fs::write(output, bytes).with_context(|| output.display().to_string()),
-        None => match std::io::stdout().lock().write_all(&bytes) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => Ok(other?),
-        },
+        None => print(&bytes),
     }
 }

@@ -29,7 +29,7 @@ use super::path::{EventKind, PathEvent};
 use super::scene::{Act, Scene, access_of};
 
 /// More visible events than this are not put to the solver.
-const MOST_NODES: usize = 1_200;
+const MOST_NODES: usize = 4_000;
 const MOST_ALTERNATIVES: usize = 150_000;
 
 /// One side of a candidate: an access of a thread's path, or of a side not taken.
@@ -59,6 +59,18 @@ struct Track<'s> {
     flipped: Option<(usize, ExprId, u64)>,
     /// Index in the recorded path of each event, for what must precede; `None` for new ones.
     recorded: usize,
+}
+
+impl Track<'_> {
+    /// Where the read with this number stands.
+    fn read_event(&self, number: usize) -> Option<usize> {
+        let at = match self.flipped {
+            // Numbers of a side count its branch as one event.
+            Some(_) if number > self.recorded => number - 1,
+            _ => number,
+        };
+        (at < self.events.len()).then_some(at)
+    }
 }
 
 struct Node {
@@ -196,16 +208,67 @@ fn needs(scene: &Scene, track: &Track, more: &mut FxHashSet<usize>) {
     }
 }
 
-/// Threads that write what a read of the tracks may see.
+/// The places whose values the constraints of the tracks depend on.
+fn relevant_places(scene: &Scene, tracks: &[Track]) -> FxHashSet<PlaceId> {
+    let mut work: Vec<(usize, ExprId)> = Vec::new();
+    for (number, track) in tracks.iter().enumerate() {
+        work.extend(track.flipped.map(|(_, condition, _)| (number, condition)));
+        for event in &track.events {
+            match event.kind {
+                EventKind::Branch { condition: expr, .. } | EventKind::Pin { expr } => {
+                    work.push((number, expr));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut seen: FxHashSet<(usize, ExprId)> = FxHashSet::default();
+    let mut places: FxHashSet<PlaceId> = FxHashSet::default();
+    while let Some((number, expr)) = work.pop() {
+        if !seen.insert((number, expr)) {
+            continue;
+        }
+        let track = &tracks[number];
+        match scene.paths[track.thread].arena.get(expr).kind {
+            ExprKind::Const => {}
+            ExprKind::Read(event) => {
+                let Some(event) = track.read_event(event as usize) else { continue };
+                let (EventKind::Read { place, .. } | EventKind::Update { place, .. }) =
+                    track.events[event].kind
+                else {
+                    continue;
+                };
+                if places.insert(place) {
+                    push_written(tracks, place, &mut work);
+                }
+            }
+            ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) => {
+                work.extend([(number, a), (number, b)]);
+            }
+            ExprKind::Cast(_, a) => work.push((number, a)),
+            ExprKind::Select(c, a, b) => work.extend([(number, c), (number, a), (number, b)]),
+        }
+    }
+    places
+}
+
+/// What the tracks write to the place.
+fn push_written(tracks: &[Track], place: PlaceId, work: &mut Vec<(usize, ExprId)>) {
+    for (number, track) in tracks.iter().enumerate() {
+        for event in &track.events {
+            if let EventKind::Write { place: other, value: Val::Symbolic(expr), .. }
+            | EventKind::Update { place: other, value: Val::Symbolic(expr), .. } = event.kind
+                && other == place
+            {
+                work.push((number, expr));
+            }
+        }
+    }
+}
+
+/// Threads that write what a read that matters may see.
 fn writers_of_reads(scene: &Scene, tracks: &[Track]) -> FxHashSet<usize> {
-    let read: FxHashSet<PlaceId> = tracks
-        .iter()
-        .flat_map(|track| &track.events)
-        .filter_map(|event| match event.kind {
-            EventKind::Read { place, .. } | EventKind::Update { place, .. } => Some(place),
-            _ => None,
-        })
-        .collect();
+    let read = relevant_places(scene, tracks);
     let whole: FxHashSet<PlaceId> = tracks
         .iter()
         .flat_map(|track| &track.events)
@@ -556,20 +619,9 @@ impl<'q, 's> Query<'q, 's> {
         self.assert_if(&nodes, vec![wanted]);
     }
 
-    /// Where in the track the read with this number stands.
-    fn read_event(&self, track: usize, number: usize) -> Option<usize> {
-        let Track { recorded, flipped, ref events, .. } = self.tracks[track];
-        let at = match flipped {
-            // Numbers of a side count its branch as one event.
-            Some(_) if number > recorded => number - 1,
-            _ => number,
-        };
-        (at < events.len()).then_some(at)
-    }
-
     /// Inter-thread value constraint of one read.
     fn read(&mut self, track: usize, number: usize, work: &mut Vec<(usize, ExprId)>) {
-        let Some(event) = self.read_event(track, number) else { return };
+        let Some(event) = self.tracks[track].read_event(number) else { return };
         let Some(read) = self.node_of[track][event] else { return };
         let (place, result) = match self.event(read).kind {
             EventKind::Read { place, result, .. } | EventKind::Update { place, result, .. } => {
