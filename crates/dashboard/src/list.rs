@@ -36,7 +36,6 @@ impl Wanted {
     fn filter(&self) -> Result<Filter> {
         let bad = Failure::BadRequest;
         let status = match self.status.as_str() {
-            "" if self.verdict.is_empty() => vec![Status::Open],
             "" => vec![Status::Open],
             "all" => Vec::new(),
             name => vec![name.parse().map_err(bad)?],

@@ -10,7 +10,7 @@ fn look(browser: &Browser, address: &str, title: &str) {
     browser.open(address);
     let seen = browser.text("h1");
     assert!(seen.contains(title), "{address}: {seen}");
-    assert_eq!(browser.text("html > head > title").contains("Racewarden"), true);
+    assert!(browser.text("html > head > title").contains("Racewarden"));
     let unlabelled = "return [...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
         .filter(e => !e.labels.length && !e.getAttribute('aria-label')).map(e => e.outerHTML).join();";
     assert_eq!(browser.run(unlabelled), "", "{address}: a field has no label");
