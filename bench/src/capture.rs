@@ -82,6 +82,11 @@ pub fn run() -> anyhow::Result<()> {
         }
     }
     ensure!(racewarden.is_file(), "{}: build racewarden first", racewarden.display());
+    let cache = tempfile::tempdir()?;
+    let warm = tempfile::tempdir()?;
+    let mut command = Command::new(&racewarden);
+    command.args(["capture", "--", "true"]).current_dir(warm.path());
+    succeed(command.env("RACEWARDEN_CACHE", cache.path()))?;
     println!(
         "| program | units | failed | targets | plain build | captured | time | processor time |"
     );
