@@ -10,6 +10,7 @@
 mod api;
 pub mod assign;
 mod auth;
+mod dashboard;
 mod fleet;
 pub mod judge;
 pub mod keys;

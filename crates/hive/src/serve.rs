@@ -8,7 +8,10 @@ use std::time::Duration;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 
+use racewarden_ledger::Ledger;
+
 use crate::api::{State, router};
+use crate::dashboard;
 use crate::store::{Store, StoreError};
 
 #[derive(Debug, Clone)]
@@ -26,12 +29,18 @@ pub struct ServeOptions {
     pub behind_proxy: bool,
     pub requests_per_second: f64,
     pub burst: f64,
+    /// The ledger that verdicts flow into; with it, `/dashboard` is served.
+    pub ledger: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the hive's ledger: {0}")]
+    Ledger(#[from] racewarden_ledger::Error),
+    #[error("no randomness for the dashboard's forms: {0}")]
+    Randomness(std::io::Error),
     #[error(
         "{0} can be reached from other machines: give --tls-cert and --tls-key, or say \
          --behind-proxy when a reverse proxy does TLS"
@@ -55,8 +64,17 @@ pub async fn serve(
     let store = Store::open(&options.database).await?;
     let state = State::new(store, options.requests_per_second, options.burst).await?;
     let state = Arc::new(state);
-    tokio::spawn(keep_judging(state.clone()));
-    let service = router(state).into_make_service();
+    let mut routes = router(state.clone());
+    let ledger = match &options.ledger {
+        Some(place) => Some(Ledger::open(place).await?),
+        None => None,
+    };
+    if let Some(ledger) = &ledger {
+        let pages = dashboard::routes(state.clone(), ledger.clone());
+        routes = routes.merge(pages.map_err(ServeError::Randomness)?);
+    }
+    tokio::spawn(keep_judging(state, ledger));
+    let service = routes.into_make_service();
 
     let handle = Handle::new();
     tokio::spawn({
@@ -94,12 +112,18 @@ pub async fn serve(
     }
 }
 
-async fn keep_judging(state: Arc<State>) {
+async fn keep_judging(state: Arc<State>, ledger: Option<Ledger>) {
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     loop {
         tick.tick().await;
         if let Err(error) = state.judge_open().await {
             eprintln!("hive: verdicts could not be brought up to date: {error}");
+        }
+        let Some(ledger) = &ledger else { continue };
+        for build in state.take_moved().await {
+            if let Err(error) = dashboard::record(&state, ledger, &build).await {
+                eprintln!("hive: the ledger could not be brought up to date: {error}");
+            }
         }
     }
 }

@@ -222,3 +222,34 @@ fn the_description_names_every_address() {
         assert!(!described["paths"][route].is_null(), "{route} is not in openapi.json");
     }
 }
+
+#[test]
+fn verdicts_reach_the_dashboard_which_opens_for_administrators_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("hive.db").display());
+    let ledger = folder.path().join("ledger.db").display().to_string();
+    let hive = Hive::start_with_ledger(&url, &ledger);
+    hive.project("app");
+    hive.publish("app", "1.0", 1, b"program");
+    for _ in 0..2 {
+        let pod = hive.token("app", "pod");
+        for _ in 0..2 {
+            let assignment = hive.assignment("app", "1.0", &pod);
+            hive.report("app", &pod, assignment["ticket"].as_str().unwrap(), &enforced("c1"));
+        }
+    }
+    assert_eq!(hive.page("/dashboard/races", "").0, 401);
+    assert_eq!(hive.page("/dashboard/races", &hive.token("app", "developer")).0, 401);
+    let shows_the_race = || {
+        let (status, page) = hive.page("/dashboard/races", &hive.admin);
+        assert_eq!(status, 200, "{page}");
+        page.contains("struct queue.head0")
+    };
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !shows_the_race() {
+        assert!(std::time::Instant::now() < end, "the verdict never reached the ledger");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let (status, fleet) = hive.page("/dashboard/fleet", &hive.admin);
+    assert!(status == 200 && fleet.contains("1.0"), "{fleet}");
+}

@@ -64,6 +64,11 @@ struct ServeArgs {
     #[arg(long)]
     behind_proxy: bool,
 
+    /// Ledger that verdicts flow into (a file or PostgreSQL URL of its own); with it, the pages are
+    /// at /dashboard for administrators
+    #[arg(long, value_name = "FILE|URL")]
+    ledger: Option<String>,
+
     /// Requests a second that each token may make, over time
     #[arg(long, default_value_t = 50.0)]
     rate: f64,
@@ -166,6 +171,7 @@ async fn serve_until_stopped(args: ServeArgs) -> anyhow::Result<()> {
         behind_proxy: args.behind_proxy,
         requests_per_second: args.rate,
         burst: args.burst,
+        ledger: args.ledger,
     };
     serve(options, move |address| eprintln!("hive: listening on {scheme}://{address}")).await?;
     Ok(())

@@ -7,7 +7,7 @@ mod error;
 mod pods;
 mod results;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::Router;
@@ -16,6 +16,7 @@ use axum::routing::{get, post, put};
 use tokio::sync::Mutex;
 
 pub use error::ApiError;
+pub use results::build_report;
 
 use crate::auth::TokenCache;
 use crate::fleet::{Docket, Fleet};
@@ -36,6 +37,7 @@ pub struct State {
     pub tokens: TokenCache,
     pub limits: RateLimiter,
     pub docket: Docket,
+    moved: Mutex<BTreeSet<String>>,
     fleets: Mutex<HashMap<String, Arc<Mutex<Fleet>>>>,
 }
 
@@ -53,6 +55,7 @@ impl State {
             tokens: TokenCache::default(),
             limits: RateLimiter::new(per_second, burst),
             docket,
+            moved: Mutex::new(BTreeSet::new()),
             fleets: Mutex::new(HashMap::new()),
             store,
         })
@@ -76,8 +79,14 @@ impl State {
         for build in self.docket.clear(&self.store).await? {
             // Settled candidates are not handed out again.
             self.fleets.lock().await.remove(&build);
+            self.moved.lock().await.insert(build);
         }
         Ok(())
+    }
+
+    /// Builds whose verdicts may have moved since the last call.
+    pub async fn take_moved(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.moved.lock().await)
     }
 }
 

@@ -37,11 +37,12 @@ pub async fn assign(
 
     let fleet = state.fleet(&build.id).await?;
     let mut fleet = fleet.lock().await;
-    if !fleet.knows(&caller.token) {
+    let newcomer = !fleet.knows(&caller.token);
+    if newcomer {
         let enforced = state.store.enforced_by(&build.id, &caller.token).await?;
         fleet.add_pod(&caller.token, enforced);
     }
-    if fleet.executed(&caller.token, &request.executed_gates) {
+    if fleet.executed(&caller.token, &request.executed_gates) || newcomer {
         let gates: Vec<u32> = fleet.executed_gates(&caller.token).into_iter().collect();
         state.store.save_pod(&build.id, &caller.token, &gates, 0).await?;
     }

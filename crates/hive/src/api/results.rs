@@ -11,6 +11,7 @@ use racewarden_proto::Role;
 
 use super::{ApiError, State, builds};
 use crate::auth;
+use crate::store::StoreError;
 
 /// The build's races as a report, the same JSON that every command writes.
 pub async fn races(
@@ -21,8 +22,13 @@ pub async fn races(
     auth::require(&state, &headers, &project, Role::Developer).await?;
     let build = builds::find(&state, &project, &name).await?;
     state.judge_open().await?;
+    Ok(Json(build_report(&state, &build.id).await?))
+}
+
+/// A build's candidates with the hive's verdicts and evidence.
+pub async fn build_report(state: &State, build: &str) -> Result<Report, StoreError> {
     let mut report = Report::default();
-    for row in state.store.candidates(&build.id).await? {
+    for row in state.store.candidates(build).await? {
         let mut race = row.race;
         race.verdict = race.verdict.max(row.verdict);
         if row.verdict == racewarden_finding::Verdict::LikelyFalse && !race.verdict.is_proof() {
@@ -35,11 +41,11 @@ pub async fn races(
         }
         report.races.push(race);
     }
-    let reports = state.store.report_count(&build.id).await?;
+    let reports = state.store.report_count(build).await?;
     report.stats.insert("reports".into(), reports.into());
     report.conclusion = conclude(&report.races, &report.notes, false);
     report.finish();
-    Ok(Json(report))
+    Ok(report)
 }
 
 /// Pods of a build: what they execute, what they had to drop, when they were last heard of.

@@ -138,6 +138,17 @@ impl Store {
         Ok(row.map(build_row))
     }
 
+    pub async fn build_by_id(&self, id: &str) -> Result<Option<BuildRow>, StoreError> {
+        let row: Option<BuildTuple> = sqlx::query_as(
+            "SELECT id, project, name, sha256, size, gates, signature, complete \
+             FROM hive_builds WHERE id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(build_row))
+    }
+
     /// The newest build whose artefact is complete.
     pub async fn latest_build(&self, project: &str) -> Result<Option<BuildRow>, StoreError> {
         let row: Option<BuildTuple> = sqlx::query_as(

@@ -199,6 +199,32 @@ impl Store {
         Ok(count.unsigned_abs())
     }
 
+    pub async fn reports_of(&self, build: &str, pod: &str) -> Result<u64, StoreError> {
+        let (count,): (i64,) =
+            sqlx::query_as("SELECT COUNT(*) FROM hive_reports WHERE build = $1 AND pod = $2")
+                .bind(build)
+                .bind(pod)
+                .fetch_one(&self.pool)
+                .await?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// How attempts ended, in the words of the reports.
+    pub async fn outcomes(&self, build: &str) -> Result<Vec<(String, u64)>, StoreError> {
+        let rows: Vec<(String, String, i64)> = sqlx::query_as(
+            "SELECT result, detail, COUNT(*) FROM hive_reports WHERE build = $1 \
+             GROUP BY result, detail",
+        )
+        .bind(build)
+        .fetch_all(&self.pool)
+        .await?;
+        let words = |(result, detail, count): (String, String, i64)| {
+            let name = if result == "enforced" { result } else { detail };
+            (name, count.unsigned_abs())
+        };
+        Ok(rows.into_iter().map(words).collect())
+    }
+
     pub async fn save_pod(
         &self,
         build: &str,

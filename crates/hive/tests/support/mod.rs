@@ -21,7 +21,15 @@ impl Hive {
         Hive::start_with_rate(database, 1e6)
     }
 
+    pub fn start_with_ledger(database: &str, ledger: &str) -> Hive {
+        Hive::start_as(database, 1e6, Some(ledger.to_owned()))
+    }
+
     pub fn start_with_rate(database: &str, requests_per_second: f64) -> Hive {
+        Hive::start_as(database, requests_per_second, None)
+    }
+
+    fn start_as(database: &str, requests_per_second: f64, ledger: Option<String>) -> Hive {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let admin = runtime.block_on(create_admin_token(database)).unwrap();
         let options = ServeOptions {
@@ -31,6 +39,7 @@ impl Hive {
             behind_proxy: false,
             requests_per_second,
             burst: requests_per_second.max(1.0),
+            ledger,
         };
         let (ready, address) = mpsc::channel();
         runtime.spawn(async move {
@@ -66,6 +75,20 @@ impl Hive {
         let status = response.status().as_u16();
         let bytes = response.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap();
         (status, bytes)
+    }
+
+    /// A page as a browser asks for it, with `token` as the password.
+    pub fn page(&self, path: &str, token: &str) -> (u16, String) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut request = agent.get(format!("http://{}{path}", self.address));
+        if !token.is_empty() {
+            let credentials = base64(format!("ann:{token}").as_bytes());
+            request = request.header("authorization", format!("Basic {credentials}"));
+        }
+        let mut response = request.call().unwrap();
+        let status = response.status().as_u16();
+        (status, response.body_mut().read_to_string().unwrap())
     }
 
     pub fn project(&self, name: &str) {
@@ -150,4 +173,14 @@ fn candidate(index: u32) -> Candidate {
     );
     race.id = format!("R{index}");
     Candidate { target: GateTarget { first: vec![2 * index], second: vec![2 * index + 1] }, race }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let symbols = |chunk: &[u8]| -> String {
+        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - chunk.len()));
+        (0..=chunk.len()).map(|at| SYMBOLS[(bits >> (18 - 6 * at)) as usize & 63] as char).collect()
+    };
+    bytes.chunks(3).map(symbols).collect()
 }
