@@ -180,11 +180,9 @@ fn lines_of_tsan(text: &str, program: &Path) -> Lines {
     let mut lines = Lines::new();
     for report in races {
         for stack in stacks(report, starts, |line| line.trim().is_empty()) {
-            // `#0 name that may have spaces file:line:column (module+offset)`
-            let places = stack.iter().filter_map(|line| {
-                let named = line.rsplit_once(" (").map_or(*line, |(named, _)| named);
-                place(named.split_whitespace().next_back()?)
-            });
+            // `#0 name that may have spaces file:line:column (module+offset) (BuildId: ...)`
+            let places =
+                stack.iter().filter_map(|line| line.split_whitespace().rev().find_map(place));
             note(&mut lines, places, program, Strength::Proven);
         }
     }
@@ -264,7 +262,7 @@ WARNING: ThreadSanitizer: data race (pid=1)
     #2 main dir/a.c:20 (a+0x3)
 
   Previous write of size 4 at 0x5 by thread T1:
-    #0 main::$_0::operator()() const dir/a.c:5:3 (a+0x2)
+    #0 main::$_0::operator()() const dir/a.c:5:3 (a+0x2) (BuildId: 0a)
 
   Location is global 'x' of size 4 at 0x5 (a+0x5)
 
