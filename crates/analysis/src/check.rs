@@ -207,6 +207,8 @@ impl<'a> Foundation<'a> {
         let recursive =
             component.len() > 1 || self.graph.callees[component[0].index()].contains(&component[0]);
         let mut own: Vec<Option<Arc<Summary>>> = vec![None; component.len()];
+        // A huge cycle of calls, mostly through pointers, would take many rounds to settle.
+        let limit = if component.len() > LARGE_COMPONENT { 0 } else { MAX_ROUNDS };
         for round in 0.. {
             let mut changed = false;
             for (index, &id) in component.iter().enumerate() {
@@ -219,7 +221,7 @@ impl<'a> Foundation<'a> {
                     Err(_) => done[callee.index()].clone(),
                 };
                 let mut summary = flow::analyse(env, &lookup, id);
-                if recursive && round >= MAX_ROUNDS {
+                if recursive && round >= limit {
                     summary.exits = vec![self.worst_exit(component)];
                     summary.result = None;
                     summary.returns_fresh = false;
@@ -228,7 +230,7 @@ impl<'a> Foundation<'a> {
                 changed |= !same;
                 own[index] = Some(Arc::new(summary));
             }
-            if !recursive || !changed || round > MAX_ROUNDS + 1 {
+            if !recursive || !changed || round > limit + 1 {
                 break;
             }
         }
@@ -274,6 +276,9 @@ const NO_START: &str = "there is no main function: use --api to check the export
 
 /// Rounds of a recursion's fixpoint before the worst is assumed.
 const MAX_ROUNDS: usize = 10;
+
+/// Functions in one recursion for which the worst is assumed at once.
+const LARGE_COMPONENT: usize = 64;
 
 /// What the program's first thread runs, in order: constructors, main, destructors.
 fn start_functions(program: &Program) -> Vec<FunctionId> {
