@@ -22,4 +22,5 @@ pub use detect::Detect;
 pub use error::InstrumentError;
 pub use gate::{Gate, MOST_GATES};
 pub use gate_survey::{GateMap, GateRequest, GateSite, survey};
+pub use link::runtime_link_arguments;
 pub use record::RecordPass;

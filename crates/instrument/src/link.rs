@@ -153,17 +153,22 @@ fn arguments(request: &BuildRequest, target: &Target, objects: &[(usize, PathBuf
         }
     }
     if executable {
-        // The program's own definitions come first on the line and win over the runtime's.
-        arguments.push("-Wl,-u,__racewarden_anchor".to_owned());
-        arguments.push("-Wl,-z,muldefs".to_owned());
-        arguments.extend(EXPORTED.iter().map(|name| format!("-Wl,--export-dynamic-symbol={name}")));
         arguments.extend(request.pass.link_flags());
-        arguments.push(request.runtime.to_string_lossy().into_owned());
-        arguments.extend(["-pthread", "-ldl", "-lm", "-lrt"].map(str::to_owned));
+        arguments.extend(runtime_link_arguments(request.runtime));
     } else {
         // The runtime lives once, in the executable.
         arguments.push("-Wl,--unresolved-symbols=ignore-all".to_owned());
     }
+    arguments
+}
+
+/// What puts the runtime archive into an executable; goes after the program's own objects, whose
+/// definitions win over the runtime's.
+pub fn runtime_link_arguments(runtime: &Path) -> Vec<String> {
+    let mut arguments = vec!["-Wl,-u,__racewarden_anchor".to_owned(), "-Wl,-z,muldefs".to_owned()];
+    arguments.extend(EXPORTED.iter().map(|name| format!("-Wl,--export-dynamic-symbol={name}")));
+    arguments.push(runtime.to_string_lossy().into_owned());
+    arguments.extend(["-pthread", "-ldl", "-lm", "-lrt"].map(str::to_owned));
     arguments
 }
 

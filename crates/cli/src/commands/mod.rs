@@ -12,6 +12,7 @@ mod diff;
 mod doctor;
 mod hive;
 mod hunt;
+mod link;
 mod man;
 mod mark;
 mod model;
@@ -46,6 +47,8 @@ pub enum Command {
     Predict(predict::Args),
     /// Run an instrumented build and report the races seen
     Run(run::Args),
+    /// Link objects compiled with -fsanitize=thread with the race-detecting runtime
+    Link(link::Args),
     /// Serve a fleet: hand candidate races to pods and judge what they report
     Hive(hive::Args),
     /// Run a program of a hive's project and try the order the hive asks for
@@ -83,6 +86,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
+        Command::Link(args) => link::run(args),
         Command::Hive(args) => hive::run(args),
         Command::Pod(args) => pod::run(args),
         Command::Model(args) => model::run(args),

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use racewarden_capture::Capture;
+use racewarden_capture::{Capture, Toolchain};
 use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
@@ -190,6 +190,8 @@ fn run_once(
     let mut command = Command::new(program);
     command.args(arguments);
     command.env("RACEWARDEN_RUN_FILE", &findings);
+    // Archer asks for this option of the runtime it takes us for; ours always does so.
+    command.env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
     let given = std::env::var("RACEWARDEN_OPTIONS").unwrap_or_default();
     let engine = match options.engine {
         DetectorEngine::Short => "short",

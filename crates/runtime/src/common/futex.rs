@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::tls;
+
 /// A lock for sections of a few instructions. Falls back to a futex, so that a preempted holder
 /// does not burn the others' time.
 pub struct SpinLock {
@@ -17,8 +19,11 @@ impl SpinLock {
         SpinLock { state: AtomicU32::new(0) }
     }
 
+    /// While the lock is held the thread counts as inside the runtime: a `memcpy` that the compiler
+    /// put into the section must not be taken for the program's and come back for the same lock.
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_> {
+        tls::set_depth(tls::depth() + 1);
         if self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
@@ -52,6 +57,7 @@ impl Drop for SpinGuard<'_> {
         if self.lock.state.swap(0, Ordering::Release) == 2 {
             futex_wake(&self.lock.state, 1);
         }
+        tls::set_depth(tls::depth().wrapping_sub(1));
     }
 }
 

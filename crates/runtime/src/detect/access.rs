@@ -287,9 +287,12 @@ fn check_words(
     }
     let new = thread.base | access.mask | if access.atomic { ATOMIC } else { 0 };
     let site = thread.site(access.pc);
+    // A read that raced goes to a list, where the next read of the same bytes is looked at again:
+    // it may stand on another line of the same mistake.
+    let raced = conflicts.count > 0 && !access.write;
     let (mine, other) =
         if access.write { (kept_write, kept_read) } else { (kept_read, kept_write) };
-    if mine == 0 {
+    if mine == 0 && !raced {
         if access.write {
             granule.write_site().store(site, Ordering::Relaxed);
             granule.read_word().store(other, Ordering::Relaxed);
@@ -370,8 +373,30 @@ unsafe fn check_list(
         records.remove(0);
         DROPPED.fetch_add(1, Ordering::Relaxed);
     }
-    collapse(granule, list);
+    if conflicts.count == 0 {
+        collapse(granule, list);
+    }
     result
+}
+
+/// A read that the thread made before in this segment, perhaps from another line: told again if it
+/// races with a write.
+fn look_again(
+    thread: &mut Thread,
+    granule: &Granule,
+    access: &Access,
+    write_word: u64,
+    records: &[Record],
+    conflicts: &mut Conflicts,
+) {
+    let write = Record { word: write_word, site: granule.write_site().load(Ordering::Relaxed) };
+    let writes = records.iter().filter(|record| record.word & TAG != 0).copied();
+    for record in writes.chain([write]) {
+        let plain = Record { word: record.word & !TAG, site: record.site };
+        if plain.word & BYTES != 0 {
+            judge(thread, plain, true, access, conflicts);
+        }
+    }
 }
 
 /// Goes back to the two words when they suffice again.

@@ -40,10 +40,32 @@ pub fn is_instrumented(pc: usize) -> bool {
     })
 }
 
-/// Whether `pc` lies in the dynamic loader, which is mapped as one small piece.
-pub fn is_loader(pc: usize) -> bool {
-    const SIZE: usize = 0x38000;
-    // SAFETY: only reads the auxiliary vector.
-    let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
-    base != 0 && (base..base + SIZE).contains(&pc)
+/// The C++ runtime's code stands in for the program's own: a copy of a string happens in there.
+const STANDING_IN: [&str; 3] = ["/libstdc++.so", "/libc++.so", "/libc++abi.so"];
+
+static STANDING: [(AtomicUsize, AtomicUsize); 8] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 8];
+static STANDING_READ: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether what the code at `pc` does to memory counts as the program's doing. A library like the
+/// dynamic loader or an OpenMP runtime synchronises in ways that cannot be seen, so what it does
+/// with its own memory says nothing.
+pub fn is_watched(pc: usize) -> bool {
+    if is_instrumented(pc) {
+        return true;
+    }
+    if STANDING_READ.swap(1, Ordering::AcqRel) == 0 {
+        let mut at = 0;
+        super::report::for_each_mapping(|start, end, path| {
+            if at < STANDING.len() && STANDING_IN.iter().any(|name| path.contains(name)) {
+                STANDING[at].1.store(end, Ordering::Relaxed);
+                STANDING[at].0.store(start, Ordering::Release);
+                at += 1;
+            }
+        });
+    }
+    STANDING.iter().any(|(start, end)| {
+        let start = start.load(Ordering::Acquire);
+        start != 0 && start <= pc && pc < end.load(Ordering::Relaxed)
+    })
 }

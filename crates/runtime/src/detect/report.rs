@@ -243,6 +243,17 @@ impl Maps {
     }
 }
 
+/// Calls `each` with start, end and path of every executable mapping.
+pub fn for_each_mapping(mut each: impl FnMut(usize, usize, &str)) {
+    let maps = Maps::read();
+    for line in maps.text.split(|byte| *byte == b'\n') {
+        let executable = line.windows(6).any(|window| window.starts_with(b" r-xp "));
+        if let Some((start, end, path)) = parse(line).filter(|_| executable) {
+            each(start, end, std::str::from_utf8(path).unwrap_or_default());
+        }
+    }
+}
+
 fn parse(line: &[u8]) -> Option<(usize, usize, &[u8])> {
     let text = std::str::from_utf8(line).ok()?;
     let (range, rest) = text.split_once(' ')?;

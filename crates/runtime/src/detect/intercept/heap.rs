@@ -39,8 +39,7 @@ fn freed(block: *mut c_void, pc: usize) -> Option<heap::Block> {
     }
     let mut thread = enter()?;
     let known = heap::remove(block as usize)?;
-    // The dynamic loader orders what it does with its own blocks by means that are not watched.
-    if !modules::is_loader(pc) {
+    if modules::is_watched(pc) {
         check_range(&mut thread, known.start, known.size.min(CHECKED), Kind::FREE, pc);
     }
     sync::forget_range(known.start, known.size);
@@ -71,7 +70,7 @@ interceptor! {
         let pc = tls::caller();
         let block = allocated(__libc_calloc(count, size), count.wrapping_mul(size), pc);
         // The zeros are a write that a reader elsewhere may miss.
-        if !block.is_null() && !modules::is_loader(pc) && let Some(mut thread) = enter() {
+        if !block.is_null() && modules::is_watched(pc) && let Some(mut thread) = enter() {
             check_range(&mut thread, block as usize, (count * size).min(CHECKED), Kind::WRITE, pc);
         }
         block

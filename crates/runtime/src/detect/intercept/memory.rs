@@ -4,11 +4,14 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::common::tls;
 use crate::detect::engine::{Kind, Thread, check_range, enter};
+use crate::detect::modules;
 use crate::{interceptor, real};
 
-/// Runs `checks` on the calling thread when it is watched.
-fn watch(checks: impl FnOnce(&mut Thread)) {
-    if let Some(mut thread) = enter() {
+/// Runs `checks` on the calling thread when it and the calling code are watched.
+fn watch(pc: usize, checks: impl FnOnce(&mut Thread)) {
+    if let Some(mut thread) = enter()
+        && modules::is_watched(pc)
+    {
         checks(&mut thread);
     }
 }
@@ -75,7 +78,7 @@ unsafe fn compared(a: *const c_char, b: *const c_char, most: usize, fold: bool) 
 interceptor! {
     fn memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             check_range(thread, from as usize, size, Kind::READ, pc);
             check_range(thread, to as usize, size, Kind::WRITE, pc);
         });
@@ -83,7 +86,7 @@ interceptor! {
     }
     fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             check_range(thread, from as usize, size, Kind::READ, pc);
             check_range(thread, to as usize, size, Kind::WRITE, pc);
         });
@@ -91,12 +94,12 @@ interceptor! {
     }
     fn memset(to: *mut c_void, value: c_int, size: usize) -> *mut c_void {
         let pc = tls::caller();
-        watch(|thread| check_range(thread, to as usize, size, Kind::WRITE, pc));
+        watch(pc, |thread| check_range(thread, to as usize, size, Kind::WRITE, pc));
         real!(memset: fn(*mut c_void, c_int, usize) -> *mut c_void)(to, value, size)
     }
     fn memcmp(a: *const c_void, b: *const c_void, size: usize) -> c_int {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             check_range(thread, a as usize, size, Kind::READ, pc);
             check_range(thread, b as usize, size, Kind::READ, pc);
         });
@@ -106,24 +109,24 @@ interceptor! {
         let pc = tls::caller();
         let result = real!(memchr: fn(*const c_void, c_int, usize) -> *mut c_void)(from, value, size);
         let read = if result.is_null() { size } else { result as usize - from as usize + 1 };
-        watch(|thread| check_range(thread, from as usize, read, Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, from as usize, read, Kind::READ, pc));
         result
     }
     fn strlen(text: *const c_char) -> usize {
         let pc = tls::caller();
         let result = length(text);
-        watch(|thread| check_range(thread, text as usize, result + 1, Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, text as usize, result + 1, Kind::READ, pc));
         result
     }
     fn strnlen(text: *const c_char, most: usize) -> usize {
         let pc = tls::caller();
         let result = length_at_most(text, most);
-        watch(|thread| check_range(thread, text as usize, (result + 1).min(most), Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, text as usize, (result + 1).min(most), Kind::READ, pc));
         result
     }
     fn strcpy(to: *mut c_char, from: *const c_char) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = whole(from);
             check_range(thread, from as usize, size, Kind::READ, pc);
             check_range(thread, to as usize, size, Kind::WRITE, pc);
@@ -132,7 +135,7 @@ interceptor! {
     }
     fn stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = whole(from);
             check_range(thread, from as usize, size, Kind::READ, pc);
             check_range(thread, to as usize, size, Kind::WRITE, pc);
@@ -141,7 +144,7 @@ interceptor! {
     }
     fn strncpy(to: *mut c_char, from: *const c_char, size: usize) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             check_range(thread, from as usize, at_most(from, size), Kind::READ, pc);
             check_range(thread, to as usize, size, Kind::WRITE, pc);
         });
@@ -149,7 +152,7 @@ interceptor! {
     }
     fn strcat(to: *mut c_char, from: *const c_char) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let (before, size) = (length(to), whole(from));
             check_range(thread, to as usize, before + 1, Kind::READ, pc);
             check_range(thread, from as usize, size, Kind::READ, pc);
@@ -159,7 +162,7 @@ interceptor! {
     }
     fn strncat(to: *mut c_char, from: *const c_char, size: usize) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let (before, taken) = (length(to), length_at_most(from, size));
             check_range(thread, to as usize, before + 1, Kind::READ, pc);
             check_range(thread, from as usize, at_most(from, size), Kind::READ, pc);
@@ -169,7 +172,7 @@ interceptor! {
     }
     fn strcmp(a: *const c_char, b: *const c_char) -> c_int {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = compared(a, b, usize::MAX, false);
             check_range(thread, a as usize, size, Kind::READ, pc);
             check_range(thread, b as usize, size, Kind::READ, pc);
@@ -178,7 +181,7 @@ interceptor! {
     }
     fn strncmp(a: *const c_char, b: *const c_char, most: usize) -> c_int {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = compared(a, b, most, false);
             check_range(thread, a as usize, size, Kind::READ, pc);
             check_range(thread, b as usize, size, Kind::READ, pc);
@@ -187,7 +190,7 @@ interceptor! {
     }
     fn strcasecmp(a: *const c_char, b: *const c_char) -> c_int {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = compared(a, b, usize::MAX, true);
             check_range(thread, a as usize, size, Kind::READ, pc);
             check_range(thread, b as usize, size, Kind::READ, pc);
@@ -196,7 +199,7 @@ interceptor! {
     }
     fn strncasecmp(a: *const c_char, b: *const c_char, most: usize) -> c_int {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             let size = compared(a, b, most, true);
             check_range(thread, a as usize, size, Kind::READ, pc);
             check_range(thread, b as usize, size, Kind::READ, pc);
@@ -206,7 +209,7 @@ interceptor! {
     fn strchr(text: *const c_char, value: c_int) -> *mut c_char {
         let pc = tls::caller();
         let result = real!(strchr: fn(*const c_char, c_int) -> *mut c_char)(text, value);
-        watch(|thread| {
+        watch(pc, |thread| {
             let read = if result.is_null() { whole(text) } else { result as usize - text as usize + 1 };
             check_range(thread, text as usize, read, Kind::READ, pc);
         });
@@ -214,12 +217,12 @@ interceptor! {
     }
     fn strrchr(text: *const c_char, value: c_int) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| check_range(thread, text as usize, whole(text), Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, text as usize, whole(text), Kind::READ, pc));
         real!(strrchr: fn(*const c_char, c_int) -> *mut c_char)(text, value)
     }
     fn strstr(text: *const c_char, part: *const c_char) -> *mut c_char {
         let pc = tls::caller();
-        watch(|thread| {
+        watch(pc, |thread| {
             check_range(thread, text as usize, whole(text), Kind::READ, pc);
             check_range(thread, part as usize, whole(part), Kind::READ, pc);
         });
@@ -228,13 +231,13 @@ interceptor! {
     fn strdup(text: *const c_char) -> *mut c_char {
         let pc = tls::caller();
         let size = whole(text);
-        watch(|thread| check_range(thread, text as usize, size, Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, text as usize, size, Kind::READ, pc));
         duplicate(text, size - 1, pc)
     }
     fn strndup(text: *const c_char, most: usize) -> *mut c_char {
         let pc = tls::caller();
         let size = length_at_most(text, most);
-        watch(|thread| check_range(thread, text as usize, at_most(text, most), Kind::READ, pc));
+        watch(pc, |thread| check_range(thread, text as usize, at_most(text, most), Kind::READ, pc));
         duplicate(text, size, pc)
     }
 }
@@ -250,7 +253,7 @@ unsafe fn duplicate(text: *const c_char, size: usize, pc: usize) -> *mut c_char 
         if !copy.is_null() {
             real!(memmove: fn(*mut c_char, *const c_char, usize) -> *mut c_char)(copy, text, size);
             *copy.add(size) = 0;
-            watch(|thread| check_range(thread, copy as usize, size + 1, Kind::WRITE, pc));
+            watch(pc, |thread| check_range(thread, copy as usize, size + 1, Kind::WRITE, pc));
         }
         copy
     }

@@ -126,6 +126,7 @@ pub fn create(
     };
     let package = Box::into_raw(Box::new(Start { routine, argument, thread }));
     let result = start(begin, package.cast());
+    let _inside = enter();
     if result == 0 {
         REGISTRY.register(info, handle(), thread);
     } else {

@@ -1,0 +1,38 @@
+//! `racewarden link`: links objects that gcc or clang compiled with `-fsanitize=thread` with our
+//! runtime instead of TSan's.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail};
+use racewarden_capture::Toolchain;
+use racewarden_instrument::runtime_link_arguments;
+
+use crate::runtime::RuntimeMode;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Link as C instead of C++
+    #[arg(long)]
+    c: bool,
+
+    /// Objects, libraries, `-o FILE` and other linker arguments
+    #[arg(last = true, required = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let toolchain = Toolchain::find()?;
+    let driver = if args.c { &toolchain.clang } else { &toolchain.clangxx };
+    let archive = RuntimeMode::Detect.archive()?;
+    let status = Command::new(driver)
+        .arg("-fuse-ld=lld")
+        // The flag would bring TSan's own runtime in.
+        .args(args.arguments.iter().filter(|argument| !argument.starts_with("-fsanitize")))
+        .args(runtime_link_arguments(&archive))
+        .status()
+        .with_context(|| format!("cannot run {}", driver.display()))?;
+    if !status.success() {
+        bail!("linking failed");
+    }
+    Ok(ExitCode::SUCCESS)
+}
