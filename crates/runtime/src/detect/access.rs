@@ -230,16 +230,18 @@ fn conflict(
         // (the paper's write/read relation, with or without a signal), the order is part of what
         // the program does, so what came before that one section is ordered before us. Two
         // sections that merely update the same thing, a counter say, might as well have come the
-        // other way round: that order is an accident.
-        if record_write && !access.write {
-            let weak = &mut thread.clocks.weak;
-            sync::with(lock as usize, |state| match state.region_at(slot, time) {
-                Some(region) => weak.join(&region.weak),
-                None => {
-                    weak.join(&state.clocks.full);
-                    weak.join(&state.readers.full);
-                }
-            });
+        // other way round: that order is an accident. But whoever reads the sum of their updates
+        // comes after both.
+        let reads = record_write && !access.write;
+        let learns = if reads { &mut thread.clocks.weak } else { &mut thread.updated };
+        sync::with(lock as usize, |state| match state.region_at(slot, time) {
+            Some(region) => learns.join(&region.weak),
+            None => {
+                learns.join(&state.clocks.full);
+                learns.join(&state.readers.full);
+            }
+        });
+        if reads {
             thread.pending_signal = None;
         }
         return true;

@@ -68,9 +68,13 @@ fn unlocking_in(thread: &mut Thread, address: usize, pc: usize) {
         clocks.full.join(&thread.clocks.full);
         clocks.weak.join(&thread.clocks.weak);
         if let Some(held) = released {
-            state.add_region(thread.slot as usize, held.since, thread.time, &thread.clocks.weak);
+            let slot = thread.slot as usize;
+            state.add_region(slot, held.since, thread.time, &thread.clocks.weak, &thread.updated);
         }
     });
+    if thread.held.is_empty() {
+        thread.updated.clear();
+    }
     thread.tick();
 }
 

@@ -36,10 +36,13 @@ pub struct Region {
 const REGIONS: usize = 8;
 
 impl State {
-    pub fn add_region(&mut self, slot: usize, from: u64, to: u64, weak: &Clock) {
+    /// `updated` is what the sections knew whose results this one changed: whoever reads the new
+    /// value depends on them too.
+    pub fn add_region(&mut self, slot: usize, from: u64, to: u64, weak: &Clock, updated: &Clock) {
         let mut clock =
             if self.regions.len() < REGIONS { Clock::new() } else { self.regions.remove(0).weak };
         clock.copy_from(weak);
+        clock.join(updated);
         clock.raise(slot, to);
         self.regions.push(Region { slot, from, to, weak: clock });
     }

@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-use super::clock::Clocks;
+use super::clock::{Clock, Clocks};
 use super::intern::{CONTEXTS, LOCKSETS, READ_MODE, SITES};
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
@@ -43,6 +43,9 @@ pub struct Thread {
     pub fence_acquire: Clocks,
     /// What a release fence published for later relaxed stores.
     pub fence_release: Clocks,
+    /// What the earlier critical sections knew whose results the current one updates. Not ordered
+    /// before this thread, but before whoever reads the result.
+    pub updated: Clock,
     /// What the signallers of the last wait knew; joined unless a write/read relation is found.
     pub pending_signal: Option<Box<Clocks>>,
     pub info: u32,
@@ -82,6 +85,7 @@ impl Thread {
             ignore_sync: 0,
             fence_acquire: Clocks::new(),
             fence_release: Clocks::new(),
+            updated: Clock::new(),
             pending_signal: None,
             info,
             children: 0,
