@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use racewarden_capture::{Capture, Toolchain};
+use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
