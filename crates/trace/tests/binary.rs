@@ -95,7 +95,7 @@ proptest! {
         let recording = Recording::read(&whole[..at]).unwrap();
         let read = &recording.threads[0].records;
         prop_assert_eq!(read.as_slice(), &records[..read.len()]);
-        prop_assert!(recording.cut_short.is_some() || read.len() % size == 0);
+        prop_assert!(recording.cut_short.is_some() || read.len().is_multiple_of(size));
     }
 
     #[test]

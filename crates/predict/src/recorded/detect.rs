@@ -163,7 +163,7 @@ fn share_more_places(paths: &[ThreadPath], places: &mut Places) -> bool {
         .filter(|event| matches!(event.kind, EventKind::Outside { .. }));
     for event in detours.chain(outside) {
         if let Some((touched, ..)) = access_of(&event.kind) {
-            for place in touched.to_vec() {
+            for place in touched.iter().copied() {
                 changed |= places.share(place);
             }
         }

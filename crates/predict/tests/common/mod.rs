@@ -75,10 +75,8 @@ pub fn check(
                     return Err(format!("lock of {number} is held by thread {other}"));
                 }
             }
-            Kind::Release => {
-                if holder.remove(&event.object) != Some(thread) {
-                    return Err(format!("lock of {number} is not held by its thread"));
-                }
+            Kind::Release if holder.remove(&event.object) != Some(thread) => {
+                return Err(format!("lock of {number} is not held by its thread"));
             }
             Kind::Join => {
                 let child = event.object as usize;
