@@ -26,7 +26,7 @@ pub enum DetectorEngine {
     /// Report suspicions at once: for short runs
     #[default]
     Short,
-    /// Wait for a suspicion to repeat: for long runs
+    /// For long runs; judged like `short` so far, and the report says so
     Long,
     /// Only what happens-before proves
     Hb,
@@ -54,7 +54,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "short")]
     pub engine: DetectorEngine,
 
-    /// Instrument every access, also those that `check` proves safe
+    /// Instrument every access; so far that is always done
     #[arg(long)]
     pub no_prune: bool,
 
@@ -118,6 +118,11 @@ pub fn detect(
             true => Note::weakens(Engine::Capture, note.text.clone()),
             false => Note::info(Engine::Capture, note.text.clone()),
         });
+    }
+    if options.engine == DetectorEngine::Long {
+        let text =
+            "suspicions were judged as with --engine short: none was held back until it repeats";
+        report.notes.push(Note::info(Engine::Run, text));
     }
     let mut context = Context::new(&capture.units);
     let mut quiet_runs = 0;
