@@ -4,6 +4,7 @@ pub mod detect;
 pub mod expr;
 pub mod locations;
 mod model;
+mod operators;
 mod order;
 pub mod path;
 pub mod report;
