@@ -60,6 +60,7 @@ fn failed(module: &Module, message: &str) -> InstrumentError {
 
 fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
     // Both tables come first: the hooks themselves are no part of the program.
+    define_borrowed_functions(module);
     add_symbols(module, unit_index);
     let functions: Vec<FunctionValue> =
         module.get_functions().filter(|function| function.count_basic_blocks() > 0).collect();
@@ -68,6 +69,16 @@ fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
         hooks.function(function)?;
     }
     Ok(())
+}
+
+/// Functions whose bodies are given for inlining only (`extern template` in the C++ library) become
+/// definitions of this unit: their code is recorded here, and the library need not have them.
+fn define_borrowed_functions(module: &Module) {
+    for function in module.get_functions() {
+        if function.get_linkage() == Linkage::AvailableExternally {
+            function.set_linkage(Linkage::LinkOnceODR);
+        }
+    }
 }
 
 /// Puts `{address, name, unit, kind}` of every function and global into a section that the linker
@@ -100,7 +111,10 @@ fn add_symbols<'c>(module: &Module<'c>, unit_index: usize) {
             (LLVMIsDeclaration(global.as_value_ref()), LLVMIsThreadLocal(global.as_value_ref()))
         };
         let name = global.get_name().to_string_lossy();
+        // A table that another unit or library defines is not this unit's to name.
+        let borrowed = global.get_linkage() == Linkage::AvailableExternally;
         if declared == 0
+            && !borrowed
             && thread_local == 0
             && !name.starts_with("llvm.")
             && !name.starts_with("racewarden.")
