@@ -72,9 +72,23 @@ mod tests {
         assert!(!waits_for_good(""));
     }
 
+    /// The kernel shows a thread that asks about itself as being inside that very call, so the
+    /// question has to be about another process.
     #[test]
-    fn this_test_runs() {
-        assert_eq!(activity(std::process::id()), Some(Activity::Running));
-        assert!(!threads(std::process::id()).is_empty());
+    fn a_program_that_computes_is_running() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "echo ready; while :; do :; done"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while activity(child.id()) != Some(Activity::Running) {
+            assert!(std::time::Instant::now() < deadline, "the loop is never seen running");
+        }
+        assert_eq!(threads(child.id()), [child.id()]);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
