@@ -97,11 +97,7 @@ impl CallGraph {
         let mut runs_entries = false;
         for effect in effects_of_call(effects, points, site, callee) {
             match effect {
-                Effect::Create { extent, .. } => {
-                    creates = true;
-                    runs_entries |= extent.includes_caller;
-                }
-                Effect::Handler { .. } => creates = true,
+                Effect::Create { .. } | Effect::Handler { .. } => creates = true,
                 Effect::Once { .. } | Effect::CallBack { .. } => runs_entries = true,
                 _ => {}
             }

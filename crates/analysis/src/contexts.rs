@@ -418,10 +418,20 @@ impl<'a> Instantiation<'a> {
             let exact =
                 argument.clone().filter(|sym| self.is_fixed(sym) && !self.mentions_root(sym, root));
             let points = if exact.is_some() { None } else { self.argument_points(id, create) };
+            let mut arguments = vec![exact];
+            if !create.passed.is_empty() {
+                let fixed = |sym: &Sym| self.is_fixed(sym) && !self.mentions_root(sym, root);
+                arguments = create
+                    .passed
+                    .iter()
+                    .map(|sym| sym.as_ref()?.substitute(&|atom| self.bind(id, atom)))
+                    .map(|sym| sym.filter(fixed))
+                    .collect();
+            }
             self.enter(
                 root,
                 target,
-                vec![exact],
+                arguments,
                 vec![points],
                 BTreeSet::new(),
                 Path::default(),

@@ -25,6 +25,8 @@ pub struct Whole<'a> {
     pub unique: Vec<bool>,
     /// Objects that exist once.
     pub singletons: Vec<bool>,
+    /// Where locks are that exclude nobody.
+    pub broken: Vec<Location>,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -79,7 +81,8 @@ impl<'a> Whole<'a> {
                 _ => false,
             })
             .collect();
-        Whole { instantiation, unique, singletons }
+        let broken = crate::misuse::foreign_releases(instantiation);
+        Whole { instantiation, unique, singletons, broken }
     }
 
     /// Whether the value is the same in every thread.
@@ -394,6 +397,9 @@ impl Digest for CommonLock {
 impl Whole<'_> {
     /// Whether `x` held at `a` is `y` held at `b`, given that both accesses are to one place.
     fn same_lock(&self, a: &GuardedAccess, x: &Held, b: &GuardedAccess, y: &Held) -> bool {
+        if self.is_broken(x) || self.is_broken(y) {
+            return false;
+        }
         if x.lock == y.lock && self.is_invariant(&x.lock) {
             return true;
         }
@@ -405,6 +411,13 @@ impl Whole<'_> {
             return true;
         }
         self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
+    }
+
+    /// Whether some thread may release the lock although it never took it.
+    fn is_broken(&self, held: &Held) -> bool {
+        self.broken
+            .iter()
+            .any(|at| held.points.iter().any(|own| crate::pointsto::may_overlap(*own, 1, *at, 1)))
     }
 
     /// `p->lock` guards `p->data`: the lock is at the same distance from the accessed place on
@@ -467,11 +480,12 @@ impl Digest for AcquisitionHistory {
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
         for x in a.state.held.iter().filter(|held| held.mode == LockMode::Write) {
-            if !whole.is_invariant(&x.lock) {
+            if !whole.is_invariant(&x.lock) || whole.is_broken(x) {
                 continue;
             }
             for y in b.state.held.iter().filter(|held| held.mode == LockMode::Write) {
                 if whole.is_invariant(&y.lock)
+                    && !whole.is_broken(y)
                     && x.after.contains(&y.lock)
                     && y.after.contains(&x.lock)
                 {

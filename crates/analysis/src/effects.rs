@@ -4,7 +4,7 @@
 //! that the passes index by [`FunctionId`] and never compare names.
 
 use racewarden_finding::LockMode;
-use racewarden_ir::{FunctionId, GlobalId, Program, Type};
+use racewarden_ir::{Callee, FunctionId, GlobalId, Op, Program, Type, Value};
 use racewarden_models as models;
 use racewarden_models::{Models, Operand};
 
@@ -49,12 +49,18 @@ pub enum Entry {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// `size` is the least number of bytes between two different locks of this kind.
+    /// `size` is the least number of bytes between two different locks of this kind. `counts`:
+    /// a holder that takes it again must release it as often.
     Lock {
         lock: LockName,
         mode: LockMode,
         success: Success,
         size: i64,
+        counts: bool,
+    },
+    /// Makes a lock new or ends its life: a plain write, whoever uses it meanwhile.
+    ResetLock {
+        pointer: u32,
     },
     Unlock {
         lock: LockName,
@@ -69,7 +75,10 @@ pub enum Effect {
         entry: Entry,
         argument: Option<u32>,
         extent: Extent,
+        passed: Passed,
     },
+    /// The first word of the returned memory points into that memory (an OpenMP task's).
+    PointsIntoItself,
     /// `by_address`: the argument points to the handle; otherwise it is the handle.
     Join {
         handle: u32,
@@ -174,9 +183,21 @@ pub enum HandlerKind {
 pub struct Extent {
     pub many: bool,
     /// They have ended when the call returns.
+    ///
+    /// Where the caller is one of the team, its part is that of any other member: a member's
+    /// accesses and locks are the team's, so the caller's own run adds nothing.
     pub joins: bool,
-    /// The caller runs the start function too.
-    pub includes_caller: bool,
+}
+
+/// What a create call hands to parameters of the start function beyond its one argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Passed {
+    #[default]
+    Nothing,
+    /// Its own arguments from `first` on, to the start function's parameters from `parameter` on.
+    Arguments { first: u32, parameter: u32 },
+    /// The memory that it returns, to this parameter.
+    Result { parameter: u32 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +218,8 @@ pub struct Effects {
     pub cancels: bool,
     /// The program jumps out of functions (`longjmp`).
     pub jumps: bool,
+    /// A mutex may check for errors: taking it twice fails, and one release frees it.
+    pub checks_errors: bool,
     /// Functions that nothing is known about and that get or return pointers.
     pub unknown: Vec<FunctionId>,
 }
@@ -204,7 +227,7 @@ pub struct Effects {
 impl Effects {
     pub fn new(program: &Program, models: &Models) -> Self {
         let module = &program.module;
-        let mut effects = Effects::default();
+        let mut effects = Effects { checks_errors: checks_errors(program), ..Effects::default() };
         for id in module.function_ids() {
             let function = module.function(id);
             let symbol = module.name_text(function.name);
@@ -222,7 +245,9 @@ impl Effects {
                     // It returns again with the locks of whoever jumped.
                     lock: LockName::Argument(u32::MAX),
                 }]),
-                Some(model) if !(has_body && atomic) => Some(convert(program, model)),
+                Some(model) if !(has_body && atomic) => {
+                    Some(convert(program, model, effects.checks_errors))
+                }
                 _ if has_body => None,
                 _ if symbol.starts_with("llvm.") => Some(Vec::new()),
                 _ if effects.is_harmless(program, id) => Some(Vec::new()),
@@ -261,13 +286,41 @@ impl Effects {
 /// Arguments of one call that effects with an open list are spelled out for.
 const MAX_LISTED: u32 = 16;
 
-fn convert(program: &Program, model: &models::Model) -> Vec<Effect> {
+/// Whether some mutex may be of the type that checks for errors (`PTHREAD_MUTEX_ERRORCHECK`, the
+/// default type being the normal one, which waits for ever when its holder takes it again).
+fn checks_errors(program: &Program) -> bool {
+    const RECURSIVE_OR_WAITING: [u64; 3] = [0, 1, 3];
+    let module = &program.module;
+    let set_type = module.function_by_symbol("pthread_mutexattr_settype");
+    let dynamic = set_type.is_some_and(|set_type| {
+        module.functions.iter().flat_map(|function| &function.instructions).any(|instruction| {
+            matches!(&instruction.op, Op::Call { callee: Callee::Direct(target), arguments, .. }
+                if *target == set_type
+                    && !matches!(arguments.get(1), Some(Value::Int { bits, .. })
+                        if RECURSIVE_OR_WAITING.contains(bits)))
+        })
+    });
+    dynamic || checks_by_initializer(program)
+}
+
+/// A mutex initialised statically to check: zero but for its kind.
+fn checks_by_initializer(program: &Program) -> bool {
+    const KIND: usize = 16;
+    program.module.globals.iter().filter_map(|global| global.initializer.as_ref()).any(|data| {
+        data.bytes
+            .windows(40)
+            .step_by(8)
+            .any(|mutex| (0..40).all(|at| mutex[at] == if at == KIND { 2 } else { 0 }))
+    })
+}
+
+fn convert(program: &Program, model: &models::Model, checks_errors: bool) -> Vec<Effect> {
     let mut out = Vec::new();
     if model.name.starts_with("llvm.va_start") {
         out.push(Effect::VariadicStart { list: 0 });
     }
     for effect in &model.effects {
-        convert_one(program, model, effect, &mut out);
+        convert_one(program, model, effect, checks_errors, &mut out);
     }
     // Memory accesses come before the synchronisation that the call does afterwards.
     out.sort_by_key(|effect| match effect {
@@ -350,6 +403,7 @@ fn convert_one(
     program: &Program,
     model: &models::Model,
     effect: &models::Effect,
+    checks_errors: bool,
     out: &mut Vec<Effect>,
 ) {
     use models::Effect as M;
@@ -372,18 +426,26 @@ fn convert_one(
                     models::Mode::Write => LockMode::Write,
                 };
                 let size = lock_size(acquire.kind, &model.family);
-                out.push(Effect::Lock { lock, mode, success, size });
+                let counts = acquire.reentrant
+                    || (acquire.kind == models::LockKind::Mutex && !checks_errors);
+                out.push(Effect::Lock { lock, mode, success, size, counts });
             }
         }
         M::Release(release) => match lock_name(program, &release.lock) {
             Some(lock) => out.push(Effect::Unlock { lock }),
             None => out.push(Effect::Unlock { lock: LockName::Loaded(u32::MAX, 0) }),
         },
+        M::LockInit { lock } | M::LockDestroy { lock } => {
+            if let Some(pointer) = argument(lock) {
+                out.push(Effect::ResetLock { pointer });
+            }
+        }
         M::AtomicBegin => out.push(Effect::Lock {
             lock: LockName::Program(0),
             mode: LockMode::Write,
             success: Success::Always,
             size: 1,
+            counts: false,
         }),
         M::AtomicEnd => out.push(Effect::Unlock { lock: LockName::Program(0) }),
         M::CreateThread(create) => convert_create(create, out),
@@ -444,6 +506,7 @@ fn convert_one(
             out: into.as_ref().and_then(argument),
             size: size.as_ref().and_then(argument),
         }),
+        M::PointsIntoItself => out.push(Effect::PointsIntoItself),
         M::Free { pointer } => {
             if let Some(pointer) = argument(pointer) {
                 out.push(Effect::Free { pointer });
@@ -526,10 +589,19 @@ fn convert_create(create: &models::CreateThread, out: &mut Vec<Effect>) {
     };
     let handle = create.handle.as_ref().and_then(argument);
     let argument = create.data.as_ref().and_then(argument);
-    let extent = Extent {
-        many: create.count == models::ThreadCount::Many,
-        joins: create.joins,
-        includes_caller: create.includes_caller,
+    let extent = Extent { many: create.count == models::ThreadCount::Many, joins: create.joins };
+    let parameter = create.data_param;
+    let passed = match create.data.as_ref() {
+        Some(Operand::From(first)) => Passed::Arguments { first: *first, parameter },
+        Some(Operand::Return) => Passed::Result { parameter },
+        Some(Operand::Arg(first)) if parameter > 0 => {
+            Passed::Arguments { first: *first, parameter }
+        }
+        _ => Passed::Nothing,
     };
-    out.push(Effect::Create { handle, entry, argument, extent });
+    let argument = argument.filter(|_| passed == Passed::Nothing);
+    out.push(Effect::Create { handle, entry, argument, extent, passed });
+    if let Passed::Arguments { first, .. } = passed {
+        out.extend((first..first + MAX_LISTED).map(|argument| Effect::Publish { argument }));
+    }
 }

@@ -23,6 +23,7 @@ mod digests;
 mod effects;
 mod flow;
 mod loops;
+mod misuse;
 mod naming;
 mod notes;
 mod pairs;

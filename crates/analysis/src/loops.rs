@@ -1,6 +1,6 @@
 //! Induction variables: the counters of loops that create or join one thread per round.
 
-use racewarden_ir::{BinaryOp, CompareOp, Function, InstId, Op, TypeTable, Value};
+use racewarden_ir::{BinaryOp, CompareOp, Function, InstId, Op, Type, TypeTable, Value};
 
 use crate::cfg::Cfg;
 use crate::sym::{Atom, LOCAL, Sym, SymTable};
@@ -25,7 +25,12 @@ pub fn induction(
     types: &TypeTable,
     phi: u32,
 ) -> Option<Induction> {
-    let Op::Phi { incoming } = &function.instructions[phi as usize].op else { return None };
+    let instruction = &function.instructions[phi as usize];
+    let Op::Phi { incoming } = &instruction.op else { return None };
+    // A narrow counter comes round to values that it had before.
+    if matches!(types.get(instruction.ty), Type::Int { bits } if *bits < 32) {
+        return None;
+    }
     let block = cfg.block_of[phi as usize];
     let index = cfg.loops.iter().position(|l| l.header == block)?;
     let body = &cfg.loops[index];

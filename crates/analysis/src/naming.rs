@@ -173,8 +173,13 @@ impl Naming<'_> {
             }
             Atom::Stack(frame, inst) => {
                 let function = self.instantiation.function_of(*frame);
-                match &module.function(function).instructions[*inst as usize].op {
-                    racewarden_ir::Op::Alloca { name, .. } => self.text(*name),
+                let body = module.function(function);
+                let slot = (*inst as usize).checked_sub(body.instructions.len());
+                match (body.instructions.get(*inst as usize).map(|i| &i.op), slot) {
+                    (Some(racewarden_ir::Op::Alloca { name, .. }), _) => self.text(*name),
+                    (None, Some(slot)) if slot < body.params.len() => {
+                        self.text(body.params[slot].name)
+                    }
                     _ => "local".to_owned(),
                 }
             }

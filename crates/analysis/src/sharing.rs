@@ -158,6 +158,11 @@ impl Scan<'_> {
                         self.write(id, inst, value, size, !keeps);
                     }
                 }
+                Effect::ResetLock { pointer } => {
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        self.write(id, inst, value, 1, false);
+                    }
+                }
                 Effect::Create { handle: Some(pointer), .. } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, 8, false);

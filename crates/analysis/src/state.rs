@@ -74,6 +74,8 @@ pub struct Held {
     pub size: i64,
     /// How often it was acquired without release (re-entrant locks).
     pub count: u8,
+    /// Whether taking it again counts; otherwise that fails, or never returns.
+    pub counts: bool,
     /// Locks certainly acquired since this one was.
     pub after: BTreeSet<Sym>,
     pub acquired_at: (FunctionId, u32),
@@ -195,7 +197,10 @@ impl Path {
         }
         match self.held.iter_mut().find(|held| held.lock == lock.lock) {
             Some(held) => {
-                held.count = held.count.saturating_add(lock.count).min(8);
+                // A writer that asks to read fails to (`EDEADLK`) and still has to release once.
+                if lock.counts && held.mode == lock.mode {
+                    held.count = held.count.saturating_add(lock.count).min(8);
+                }
                 held.mode = held.mode.max(lock.mode);
             }
             None => self.held.push(lock),

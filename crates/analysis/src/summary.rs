@@ -52,6 +52,8 @@ pub struct Call {
 pub struct Create {
     pub inst: u32,
     pub argument: Option<Sym>,
+    /// What further parameters of the start function get, from the first on.
+    pub passed: Vec<Option<Sym>>,
     pub handle: Option<Sym>,
     pub state: Arc<Path>,
     /// Threads that get different arguments get them at least this many bytes (or units) apart.

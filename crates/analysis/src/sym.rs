@@ -55,6 +55,8 @@ pub struct Sym {
 
 const MAX_TERMS: usize = 4;
 const MAX_DEPTH: u8 = 4;
+/// Factors past this may take an index beyond 32 bits.
+const MAX_NARROW_SCALE: u64 = 1 << 16;
 
 impl Sym {
     pub fn constant(offset: i64) -> Self {
@@ -204,11 +206,18 @@ pub trait Oracle {
 #[derive(Debug, Default)]
 pub struct SymTable {
     values: Vec<Option<Sym>>,
+    /// Parameters passed by value, as slots of this function's stack.
+    copies: Vec<Option<u32>>,
 }
 
 impl SymTable {
     pub fn new(function: &Function, cfg: &Cfg, types: &TypeTable, oracle: &dyn Oracle) -> Self {
-        let mut table = SymTable { values: vec![None; function.instructions.len()] };
+        let count = function.instructions.len();
+        let copies = (0u32..)
+            .zip(&function.params)
+            .map(|(index, param)| param.by_value.then_some(count as u32 + index))
+            .collect();
+        let mut table = SymTable { values: vec![None; count], copies };
         for &block in &cfg.order {
             let block = &function.blocks[block as usize];
             for inst in block.start.0..block.end.0 {
@@ -243,7 +252,10 @@ impl SymTable {
     pub fn value(&self, value: &Value, types: &TypeTable) -> Option<Sym> {
         Some(match value {
             Value::Inst(inst) => self.inst(inst.0),
-            Value::Arg(argument) => Sym::atom(Atom::Argument(LOCAL, argument.0)),
+            Value::Arg(argument) => match self.copies.get(argument.index()) {
+                Some(Some(slot)) => Sym::atom(Atom::Stack(LOCAL, *slot)),
+                _ => Sym::atom(Atom::Argument(LOCAL, argument.0)),
+            },
             Value::Global(global) => Sym::atom(Atom::Global(*global)),
             Value::Function(function) => Sym::atom(Atom::Function(*function)),
             Value::Int { bits, ty } => Sym::constant(sign_extend(*bits, types.get(*ty))),
@@ -269,7 +281,15 @@ impl SymTable {
                 Some(value)
             }
             Op::Binary { op, left, right } => {
-                self.binary(*op, self.value(left, types)?, self.value(right, types)?)
+                let (left, right) = (self.value(left, types)?, self.value(right, types)?);
+                let value = self.binary(*op, left.clone(), right.clone())?;
+                // A product that may be cut off at its type's end is no linear form.
+                let narrow = matches!(types.get(instruction.ty), Type::Int { bits } if *bits <= 32);
+                let wraps = |scale: i64| scale.unsigned_abs() > MAX_NARROW_SCALE;
+                if narrow && value.terms.iter().any(|(_, scale)| wraps(*scale)) {
+                    return Some(expression(*op as u32, left, right));
+                }
+                Some(value)
             }
             Op::Cast { op, value } => {
                 self.cast(*op, self.value(value, types)?, types.get(instruction.ty))

@@ -146,6 +146,8 @@ pub enum Effect {
         #[serde(default)]
         zeroed: bool,
     },
+    /// The first word of the memory that is returned points into that memory.
+    PointsIntoItself,
     Free {
         pointer: Operand,
     },

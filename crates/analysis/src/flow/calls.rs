@@ -8,7 +8,7 @@ use racewarden_ir::{Callee, FunctionId, Value};
 
 use super::edges::assume;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
-use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Success};
+use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
 use crate::pointsto::{Location, ObjectKind};
 use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
 use crate::summary::{Call, CallKind, Create};
@@ -24,6 +24,7 @@ impl Flow<'_> {
             mode,
             size: 1,
             count: 1,
+            counts: false,
             after: BTreeSet::new(),
             acquired_at: (self.id, inst),
         }
@@ -69,7 +70,8 @@ impl Flow<'_> {
         let points: Arc<[Location]> = if anywhere { Arc::from([]) } else { points.into() };
         let lock = self.canonical(sym, &points);
         let after = BTreeSet::new();
-        Some(Held { lock, points, mode, size, count: 1, after, acquired_at: (self.id, inst) })
+        let acquired_at = (self.id, inst);
+        Some(Held { lock, points, mode, size, count: 1, counts: false, after, acquired_at })
     }
 
     /// A pointer that can only lead to one place in a global is that place's address.
@@ -219,11 +221,14 @@ impl Flow<'_> {
         paths: &mut Vec<Path>,
     ) {
         match effect {
-            Effect::Lock { lock, mode, success, size } => {
+            Effect::Lock { lock, mode, success, size, counts } => {
+                self.touch_lock(inst, *lock, arguments);
                 let held = self.lock(inst, *lock, arguments, *mode, *size);
+                let held = held.map(|held| Held { counts: *counts, ..held });
                 self.acquire(inst, held, *success, paths);
             }
             Effect::Unlock { lock } => {
+                self.touch_lock(inst, *lock, arguments);
                 let held = self.lock(inst, *lock, arguments, LockMode::Write, 1);
                 let released = self.released(held);
                 for path in paths.iter_mut() {
@@ -237,12 +242,13 @@ impl Flow<'_> {
                     wait(path, &released, held.as_ref());
                 }
             }
-            Effect::Create { handle, entry, argument, extent } => {
+            Effect::Create { handle, entry, argument, extent, passed } => {
                 if let Some(place) = handle.and_then(|index| arguments.get(index as usize)) {
                     let operand = handle.unwrap_or_default() as u8;
                     self.access(inst, operand, place, 8, AccessKind::Write, false);
                 }
-                self.create(inst, (*handle, *entry, *argument, *extent), arguments, paths);
+                let passed = self.passed(*passed, arguments);
+                self.create(inst, (*handle, *entry, *argument, *extent), passed, arguments, paths);
             }
             Effect::Join { handle, by_address, success } => {
                 let place = arguments
@@ -314,7 +320,13 @@ impl Flow<'_> {
                     self.escape_value(argument, paths);
                 }
             }
+            Effect::ResetLock { pointer } => {
+                if let Some(value) = arguments.get(*pointer as usize) {
+                    self.access(inst, *pointer as u8, value, 1, AccessKind::Write, false);
+                }
+            }
             Effect::Barrier { .. }
+            | Effect::PointsIntoItself
             | Effect::Allocate { .. }
             | Effect::Copy { .. }
             | Effect::CopyToResult { .. }
@@ -328,6 +340,15 @@ impl Flow<'_> {
                     self.escape_value(value, paths);
                 }
             }
+        }
+    }
+
+    /// Using a lock is an atomic access to it: it races with making it anew.
+    fn touch_lock(&mut self, inst: u32, name: LockName, arguments: &[Value]) {
+        if let LockName::Argument(index) = name
+            && let Some(value) = arguments.get(index as usize)
+        {
+            self.access(inst, index as u8, value, 1, AccessKind::Read, true);
         }
     }
 
@@ -415,10 +436,19 @@ impl Flow<'_> {
         reduce(paths, MAX_PATHS);
     }
 
+    /// The start function's parameters as a call that hands on its own arguments gives them.
+    fn passed(&self, passed: Passed, arguments: &[Value]) -> Vec<Option<Sym>> {
+        let Passed::Arguments { first, parameter } = passed else { return Vec::new() };
+        let mut result = vec![None; parameter as usize];
+        result.extend(arguments.iter().skip(first as usize).map(|value| self.sym(value)));
+        result
+    }
+
     pub(super) fn create(
         &mut self,
         inst: u32,
         (handle, entry, argument, extent): (Option<u32>, Entry, Option<u32>, Extent),
+        passed: Vec<Option<Sym>>,
         arguments: &[Value],
         paths: &mut Vec<Path>,
     ) {
@@ -435,7 +465,8 @@ impl Flow<'_> {
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
-            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
+            let create = Create { inst, argument, passed, handle, state, apart, many };
+            self.summary.creates.push(create);
         }
         if let Some(argument) = &argument {
             self.escape(argument, paths);
@@ -458,9 +489,6 @@ impl Flow<'_> {
             path.create(id.clone(), live);
             // What was loaded from unchanging memory may have been loaded before it was final.
             path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
-        }
-        if extent.includes_caller {
-            self.run_entries(inst, paths);
         }
         if extent.joins {
             for live in paths.iter_mut().filter_map(|path| path.threads.get_mut(&id)) {
@@ -491,8 +519,9 @@ impl Flow<'_> {
         let many = kind == HandlerKind::ThreadExit;
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
-            let (argument, handle, apart) = (None, None, None);
-            self.summary.creates.push(Create { inst, argument, handle, state, apart, many });
+            let (argument, passed, handle, apart) = (None, Vec::new(), None, None);
+            let create = Create { inst, argument, passed, handle, state, apart, many };
+            self.summary.creates.push(create);
         }
         for path in paths {
             path.create(id.clone(), Live { current: true, many, ..Live::default() });

@@ -71,6 +71,7 @@ impl Flow<'_> {
                     mode: LockMode::Read,
                     size: 1,
                     count: 1,
+                    counts: false,
                     after: BTreeSet::new(),
                     acquired_at: (self.id, inst as u32),
                 };

@@ -45,7 +45,7 @@ impl Flow<'_> {
             let varies = |sym: &Sym| {
                 sym.mentions(&|atom| match atom {
                     Atom::Inst(LOCAL, i) | Atom::Stack(LOCAL, i) => {
-                        body.contains(self.cfg.block_of[*i as usize])
+                        self.cfg.block_of.get(*i as usize).is_some_and(|b| body.contains(*b))
                     }
                     _ => false,
                 })

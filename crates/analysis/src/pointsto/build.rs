@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::locations::{Location, LocationId, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::{CallSite, PointsTo};
-use crate::effects::{Effect, Effects, Entry};
+use crate::effects::{Effect, Effects, Entry, Passed};
 
 /// What to do with a function that reaches a site's target set.
 #[derive(Debug, Clone)]
@@ -524,9 +524,26 @@ impl Builder<'_> {
                     self.solver.copy_memory(to, from, 0);
                 }
             }
-            Effect::Create { entry, argument: passed, .. } => {
-                let passed = passed.and_then(argument);
-                self.create(place, *entry, passed, nodes);
+            Effect::Create { entry, argument: first, passed, .. } => {
+                let mut parameters = vec![first.and_then(argument)];
+                match *passed {
+                    Passed::Nothing => {}
+                    Passed::Arguments { first, parameter } => {
+                        parameters.resize(parameter as usize, None);
+                        parameters.extend(nodes.iter().skip(first as usize).copied());
+                    }
+                    Passed::Result { parameter } => {
+                        parameters.resize(parameter as usize, None);
+                        parameters.push(Some(own));
+                    }
+                }
+                self.create(place, *entry, parameters, nodes);
+            }
+            Effect::PointsIntoItself => {
+                let location = self.heap(place, 0);
+                let anywhere = self.solver.locations.shift(location, 0, 1);
+                let from = self.constant(anywhere);
+                self.solver.watch(own, Watch::Store { from, wide: false });
             }
             Effect::Once { function, .. } | Effect::Handler { function, .. } => {
                 if let Some(target) = argument(*function) {
@@ -584,13 +601,13 @@ impl Builder<'_> {
         &mut self,
         place: CallSite,
         entry: Entry,
-        passed: Option<Node>,
+        parameters: Vec<Option<Node>>,
         nodes: &[Option<Node>],
     ) {
         match entry {
             Entry::Argument(index) => {
                 if let Some(target) = nodes.get(index as usize).copied().flatten() {
-                    self.watch_site(place, Binding::Entry { parameters: vec![passed] }, target);
+                    self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
             Entry::Owned { argument, slot } => {

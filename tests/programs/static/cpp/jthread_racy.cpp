@@ -1,0 +1,7 @@
+// flags: -std=c++20
+#include <thread>
+int x;
+int main() {
+  std::jthread t([] { x = 1; }); // RACE!
+  return x; // RACE!
+}

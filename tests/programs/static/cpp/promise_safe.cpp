@@ -1,0 +1,12 @@
+#include <future>
+#include <thread>
+int payload;
+int main() {
+  std::promise<void> p;
+  std::future<void> f = p.get_future();
+  std::thread t([&] { payload = 4; p.set_value(); }); // NORACE alarm(static): a promise is not followed
+  f.wait();
+  int r = payload; // NORACE alarm(static): a promise is not followed
+  t.join();
+  return r;
+}

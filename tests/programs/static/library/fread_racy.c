@@ -1,0 +1,20 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+char buffer[64];
+void *one(void *arg) {
+  fread(buffer, 1, sizeof buffer, stdin); // RACE!
+  return 0;
+}
+void *two(void *arg) {
+  return (void *)(long)buffer[5]; // RACE!
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, one, 0);
+  pthread_create(&b, 0, two, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

@@ -1,0 +1,21 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int *data;
+void *one(void *arg) {
+  data = realloc(data, 64); // RACE!
+  return 0;
+}
+void *two(void *arg) {
+  data[1] = 3; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, one, 0);
+  pthread_create(&b, 0, two, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

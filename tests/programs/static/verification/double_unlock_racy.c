@@ -1,0 +1,29 @@
+extern void abort(void);
+void reach_error() { abort(); }
+void __VERIFIER_assert(int cond) { if (!(cond)) { ERROR: { reach_error(); abort(); } } }
+extern int __VERIFIER_nondet_int(void);
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+int n;
+static void work(void) {
+  pthread_mutex_lock(&m);
+  n++;
+  pthread_mutex_unlock(&m);
+}
+void *worker(void *arg) {
+  pthread_mutex_lock(&m);
+  n++; // RACE!
+  pthread_mutex_unlock(&m);
+  n--; // RACE!
+  pthread_mutex_unlock(&m);
+  work();
+  return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, worker, 0);
+  pthread_create(&b, 0, worker, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}
