@@ -3,9 +3,12 @@
 //! A pair is a candidate only if no digest excludes it. The order of [`DIGESTS`] is the order of
 //! cost and of how much a reason tells; the first that applies gives the reason that is counted.
 
-use racewarden_finding::LockMode;
+use racewarden_finding::{AccessKind, LockMode};
+use racewarden_ir::Op;
 
+use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::effects::Effect;
 use crate::pointsto::{Location, ObjectKind};
 use crate::state::{CreateId, Held};
 use crate::sym::{Atom, Frame, Sym};
@@ -31,6 +34,7 @@ pub struct Whole<'a> {
 
 pub const DIGESTS: &[&dyn Digest] = &[
     &BothAtomic,
+    &LockWord,
     &ThreadOrder,
     &ThreadLocal,
     &Ownership,
@@ -129,6 +133,19 @@ impl<'a> Whole<'a> {
         })
     }
 
+    /// Whether the access is made by a call with such an effect.
+    fn calls(&self, access: &GuardedAccess, is: impl Fn(&Effect) -> bool) -> bool {
+        let body = self.instantiation.program.module.function(access.function);
+        let Some(Op::Call { callee, .. }) =
+            body.instructions.get(access.inst as usize).map(|i| &i.op)
+        else {
+            return false;
+        };
+        let site = (access.function, access.inst);
+        let (effects, points) = (self.instantiation.effects, self.instantiation.points);
+        effects_of_call(effects, points, site, callee).any(is)
+    }
+
     fn owns(&self, access: &GuardedAccess, frame: Frame) -> bool {
         frame != 0 && self.instantiation.root_of(frame) == access.root
     }
@@ -143,6 +160,27 @@ impl Digest for BothAtomic {
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
         (a.atomic && b.atomic).then(|| "both accesses are atomic".to_owned())
+    }
+}
+
+/// Using a lock disturbs nothing but its being made anew.
+struct LockWord;
+
+impl Digest for LockWord {
+    fn name(&self) -> &'static str {
+        "lock word"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let apart = |user: &GuardedAccess, other: &GuardedAccess| {
+            user.atomic
+                && user.kind == AccessKind::Read
+                && whole.calls(user, |effect| {
+                    matches!(effect, Effect::Lock { .. } | Effect::Unlock { .. })
+                })
+                && !whole.calls(other, |effect| matches!(effect, Effect::ResetLock { .. }))
+        };
+        (apart(a, b) || apart(b, a)).then(|| "one of them only takes or releases a lock".to_owned())
     }
 }
 

@@ -450,7 +450,7 @@ impl Flow<'_> {
         (handle, entry, argument, extent): (Option<u32>, Entry, Option<u32>, Extent),
         passed: Vec<Option<Sym>>,
         arguments: &[Value],
-        paths: &mut Vec<Path>,
+        paths: &mut [Path],
     ) {
         let id = CreateId::new((self.id, inst));
         let value = |index: Option<u32>| index.and_then(|i| arguments.get(i as usize));
