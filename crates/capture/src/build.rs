@@ -1,6 +1,7 @@
 //! Capture of a build: runs it with its tools leading to shims, then makes sense of what they saw.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,9 @@ use crate::objects::referenced;
 use crate::record::{Record, Records, read_all};
 use crate::resolve::resolve;
 use crate::session::Session;
+use crate::shim::REAL;
 use crate::store::Store;
+use crate::tools::tool_of;
 use crate::{Capture, CaptureError, CaptureNote, Toolchain};
 
 /// How often a build's progress is looked at.
@@ -61,7 +64,7 @@ pub fn capture_build(
     let toolchain = Toolchain::find()?;
     let session = Session::create(store)?;
     let (program, words) = request.command.split_first().ok_or(CaptureError::NoCommand)?;
-    let mut command = Command::new(program);
+    let mut command = first_command(program, &session.folder().join("shims"));
     command.args(words);
     intercept(
         &mut command,
@@ -83,6 +86,18 @@ pub fn capture_build(
     let mut outcome = settle(store, session, Scope::Standing)?;
     outcome.status = Some(status);
     Ok(outcome)
+}
+
+/// The build command itself may be a compiler: nothing executes it from inside, so it has to start
+/// as its shim.
+fn first_command(program: &OsStr, shims: &Path) -> Command {
+    let name = Path::new(program).file_name().unwrap_or(program);
+    if tool_of(&name.to_string_lossy()).is_none() {
+        return Command::new(program);
+    }
+    let mut command = Command::new(shims.join(name));
+    command.arg0(program).env(REAL, program);
+    command
 }
 
 /// Runs `build` and tells how many records there are meanwhile.

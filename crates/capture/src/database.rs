@@ -1,7 +1,8 @@
 //! Capture of a `compile_commands.json`: the compilations of a build that is not run.
 //!
-//! Such a database says nothing about linking, so all its units make one target, named after the
-//! database's folder, that can be analysed but not run.
+//! Such a database says nothing about linking, so all its units make one program, named after the
+//! database's folder and linked with the usual system libraries. A database of several programs can
+//! be analysed as a whole; to run one of them, its build has to be captured.
 
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,18 @@ pub fn capture_database(
             .extend(compilation_of(&words, &directory).map(|invocation| (invocation, directory)));
     }
 
+    let (session, units) = capture_compilations(store, &invocations, progress)?;
+    let product = Some(whole(database, &units)?);
+    write_record(&session, &Record { product, ..Record::default() })?;
+    settle(store, session, Scope::All)
+}
+
+/// Captures compilations in parallel; every one is on record when this returns.
+pub(crate) fn capture_compilations(
+    store: &Store,
+    invocations: &[(Invocation, PathBuf)],
+    progress: &dyn Progress,
+) -> Result<(Session, Vec<UnitRecord>), CaptureError> {
     let session = Session::create(store)?;
     progress.start(invocations.len());
     let records: Vec<Result<Record, CaptureError>> = invocations
@@ -67,12 +80,7 @@ pub fn capture_database(
         .collect();
     progress.finish();
     let records = records.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let units: Vec<&UnitRecord> = records.iter().flat_map(|record| &record.units).collect();
-    write_record(
-        &session,
-        &Record { product: Some(whole(database, &units)?), ..Record::default() },
-    )?;
-    settle(store, session, Scope::All)
+    Ok((session, records.into_iter().flat_map(|record| record.units).collect()))
 }
 
 /// The compilation among `words`, past a launcher and the compiler's name.
@@ -100,16 +108,20 @@ fn record_of(
     Ok(record)
 }
 
-fn whole(database: &Path, units: &[&UnitRecord]) -> Result<Product, CaptureError> {
+/// What C programs on this system link without saying much about it.
+const USUAL_LIBRARIES: [&str; 4] = ["-pthread", "-lm", "-ldl", "-lrt"];
+
+fn whole(database: &Path, units: &[UnitRecord]) -> Result<Product, CaptureError> {
     let database = std::path::absolute(database).map_err(CaptureError::io(database))?;
     let folder = database.parent().unwrap_or(Path::new("/")).to_owned();
     let name = folder.file_name().unwrap_or(std::ffi::OsStr::new("all")).to_owned();
+    let libraries = USUAL_LIBRARIES.iter().map(|flag| Piece::Flag((*flag).to_owned()));
     Ok(Product {
         output: folder.join(name),
         directory: folder,
-        kind: ProductKind::Target(TargetKind::StaticLibrary),
+        kind: ProductKind::Target(TargetKind::Executable),
         cxx: units.iter().any(|unit| unit.compilation.language == Language::Cxx),
-        pieces: units.iter().map(|unit| Piece::Unit(unit.key())).collect(),
+        pieces: units.iter().map(|unit| Piece::Unit(unit.key())).chain(libraries).collect(),
         hash: None,
         inode: 0,
     })

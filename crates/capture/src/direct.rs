@@ -4,11 +4,17 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::invocation::{Invocation, LinkWord, source_language};
+use crate::build::{Scope, settle};
+use crate::database::capture_compilations;
+use crate::inspect::link_pieces;
+use crate::invocation::{Invocation, LinkWord, Phase, source_language};
+use crate::record::{Piece, Product, ProductKind, Record, UnitRecord};
 use crate::repeat::{Compilation, bitcode_in};
+use crate::shim::write_record;
 use crate::store::hash_of;
 use crate::{
-    Capture, CaptureError, CaptureNote, Language, LinkItem, Target, TargetKind, Toolchain, Unit,
+    BuildOutcome, Capture, CaptureError, CaptureNote, Language, LinkItem, Progress, Store, Target,
+    TargetKind, Toolchain, Unit,
 };
 
 /// Files to capture together as one executable.
@@ -54,6 +60,91 @@ pub fn capture_inputs(request: &DirectRequest) -> Result<Capture, CaptureError> 
     );
     capture.targets.push(implicit_target(&capture.units, &flags, directory));
     Ok(capture)
+}
+
+/// Captures `inputs` into a project's store, as a target that every command finds by its name.
+pub fn capture_into(
+    store: &Store,
+    inputs: &[PathBuf],
+    cflags: &[String],
+    progress: &dyn Progress,
+) -> Result<BuildOutcome, CaptureError> {
+    Toolchain::find()?;
+    let directory = std::env::current_dir().map_err(CaptureError::io("."))?;
+    let flags = Invocation::parse(cflags, &directory, false);
+    let mut invocations = Vec::new();
+    let mut ready = Vec::new();
+    for input in inputs {
+        if !input.is_file() {
+            return Err(CaptureError::NoSuchFile(input.clone()));
+        }
+        if is_bitcode(input) {
+            ready.push(stored_bitcode(store, input, &directory)?);
+            continue;
+        }
+        let words: Vec<String> =
+            cflags.iter().cloned().chain([input.to_string_lossy().into_owned()]).collect();
+        let mut invocation = Invocation::parse(&words, &directory, false);
+        invocation.phase = Phase::Compile;
+        invocation.output = None;
+        if invocation.sources.len() == flags.sources.len() {
+            return Err(CaptureError::UnknownInput(input.clone()));
+        }
+        invocation.sources.drain(..flags.sources.len());
+        invocations.push((invocation, directory.clone()));
+    }
+    let (session, mut units) = capture_compilations(store, &invocations, progress)?;
+    if let [UnitRecord { rejection: Some(message), compilation, .. }] = units.as_slice() {
+        let path = compilation.source.clone();
+        let message = format!("clang-22:\n{message}");
+        session.close();
+        return Err(CaptureError::Rejected { path, message });
+    }
+    write_record(&session, &Record { units: ready.clone(), ..Record::default() })?;
+    units.extend(ready);
+    let product = Some(product_of(inputs, &flags, &units, directory));
+    write_record(&session, &Record { product, ..Record::default() })?;
+    settle(store, session, Scope::All)
+}
+
+/// Bitcode is kept by content, so that the project does not depend on the file it came from.
+fn stored_bitcode(
+    store: &Store,
+    input: &Path,
+    directory: &Path,
+) -> Result<UnitRecord, CaptureError> {
+    let unit = bitcode_unit(input, directory)?;
+    let kept = bitcode_in(&store.bitcode(), &unit.hash);
+    std::fs::copy(&unit.bitcode, &kept).map_err(CaptureError::io(&kept))?;
+    Ok(UnitRecord {
+        compilation: Compilation::new(unit.source, unit.directory, unit.language, Vec::new()),
+        hash: Some(unit.hash),
+        rejection: None,
+        reused: false,
+        object: None,
+        object_hash: None,
+    })
+}
+
+fn product_of(
+    inputs: &[PathBuf],
+    flags: &Invocation,
+    units: &[UnitRecord],
+    directory: PathBuf,
+) -> Product {
+    let name = inputs.first().and_then(|input| input.file_stem()).unwrap_or("a.out".as_ref());
+    let kind = if flags.shared { TargetKind::SharedLibrary } else { TargetKind::Executable };
+    let mut pieces: Vec<Piece> = units.iter().map(|unit| Piece::Unit(unit.key())).collect();
+    pieces.extend(link_pieces(flags, &directory, &[]));
+    Product {
+        output: directory.join(name),
+        kind: ProductKind::Target(kind),
+        cxx: units.iter().any(|unit| unit.compilation.language == Language::Cxx),
+        pieces,
+        directory,
+        hash: None,
+        inode: 0,
+    }
 }
 
 impl Capture {

@@ -31,7 +31,7 @@ mod tools;
 
 pub use build::{BuildOutcome, BuildRequest, Progress, capture_build};
 pub use database::capture_database;
-pub use direct::{DirectRequest, capture_inputs, is_capturable};
+pub use direct::{DirectRequest, capture_inputs, capture_into, is_capturable};
 pub use error::CaptureError;
 pub use intercept::Interception;
 pub use model::{Capture, CaptureNote, Language, LinkItem, Target, TargetKind, Unit};

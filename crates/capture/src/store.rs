@@ -41,7 +41,19 @@ impl Store {
 
     /// The store nearest to `start`, or a new one in `start`.
     pub fn find_or_create(start: &Path) -> Result<Store, CaptureError> {
-        let store = Store::find(start).unwrap_or_else(|| Store::at(start.join(FOLDER)));
+        match Store::find(start) {
+            Some(store) => store.furnished(),
+            None => Store::create(start),
+        }
+    }
+
+    /// The store in `folder` itself, made when it is not there.
+    pub fn create(folder: &Path) -> Result<Store, CaptureError> {
+        Store::at(folder.join(FOLDER)).furnished()
+    }
+
+    fn furnished(self) -> Result<Store, CaptureError> {
+        let store = self;
         for folder in [store.bitcode(), store.files(), store.sessions()] {
             fs::create_dir_all(&folder).map_err(CaptureError::io(&folder))?;
         }

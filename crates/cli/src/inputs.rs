@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use racewarden_capture::{Capture, DirectRequest, Store, Target, capture_inputs};
+use racewarden_capture::{Capture, DirectRequest, Store, Target, capture_database, capture_inputs};
+
+use crate::ledger_sink::hash_of_path;
+use crate::progress::CaptureBar;
 
 #[derive(clap::Args, Debug, Clone)]
 pub struct InputArgs {
@@ -15,12 +18,19 @@ pub struct InputArgs {
     /// Compiler flags for the sources, as one shell-quoted string
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, default_value = "")]
     pub cflags: String,
+
+    /// Take the compilations that a compile_commands.json lists, as one program
+    #[arg(long, value_name = "FILE", conflicts_with = "inputs")]
+    pub compile_commands: Option<PathBuf>,
 }
 
 impl InputArgs {
     /// Captures the inputs, or finds the named target, and returns what belongs to it alone:
     /// the result has exactly one target and only that target's units.
     pub fn resolve(&self) -> anyhow::Result<Capture> {
+        if let Some(database) = &self.compile_commands {
+            return database_target(database);
+        }
         match self.inputs.as_slice() {
             [] => captured_target(None),
             [name] if !name.exists() && is_target_name(name) => {
@@ -41,9 +51,13 @@ impl InputArgs {
         Ok((capture, target))
     }
 
+    pub fn split_cflags(&self) -> anyhow::Result<Vec<String>> {
+        shlex::split(&self.cflags)
+            .with_context(|| format!("--cflags={}: unbalanced quotes", self.cflags))
+    }
+
     fn capture_files(&self, inputs: &[PathBuf]) -> anyhow::Result<Capture> {
-        let cflags = shlex::split(&self.cflags)
-            .with_context(|| format!("--cflags={}: unbalanced quotes", self.cflags))?;
+        let cflags = self.split_cflags()?;
         let request = DirectRequest {
             inputs: inputs.to_vec(),
             cflags,
@@ -51,6 +65,19 @@ impl InputArgs {
         };
         Ok(capture_inputs(&request)?)
     }
+}
+
+/// What a compilation database lists, kept in the cache: only `capture` makes a project.
+fn database_target(database: &Path) -> anyhow::Result<Capture> {
+    let path = std::fs::canonicalize(database)
+        .with_context(|| format!("{}: no such file", database.display()))?;
+    let folder = cache_directory().join("databases").join(hash_of_path(&path));
+    let store = Store::create(&folder)?;
+    let outcome = capture_database(&store, &path, &CaptureBar::new())?;
+    let [target] = outcome.capture.targets.as_slice() else {
+        bail!("{}: it lists no compilation", database.display());
+    };
+    Ok(outcome.capture.only(target))
 }
 
 fn current_directory() -> anyhow::Result<PathBuf> {

@@ -171,8 +171,12 @@ fn project_ledger() -> Option<String> {
 /// The file that names the ledger written last from this folder.
 fn last_pointer() -> Option<PathBuf> {
     let folder = std::env::current_dir().ok()?;
-    let hash = Sha256::new().chain_update(folder.as_os_str().as_encoded_bytes());
-    Some(cache_directory().join("ledgers").join(format!("last-{}", short_hex(hash))))
+    Some(cache_directory().join("ledgers").join(format!("last-{}", hash_of_path(&folder))))
+}
+
+/// A short name for what the cache keeps about `path`.
+pub fn hash_of_path(path: &Path) -> String {
+    short_hex(Sha256::new().chain_update(path.as_os_str().as_encoded_bytes()))
 }
 
 fn short_hex(hash: Sha256) -> String {

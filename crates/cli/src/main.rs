@@ -14,6 +14,7 @@ mod inputs;
 mod ledger_sink;
 mod output;
 mod process;
+mod progress;
 mod runtime;
 
 /// Finds data races in C and C++ programs, proves which are real, and replays each.

@@ -1,28 +1,22 @@
 //! `racewarden capture`.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::{
-    BuildOutcome, BuildRequest, Capture, Interception, Progress, Store, TargetKind, capture_build,
-    capture_database,
+    BuildOutcome, BuildRequest, Capture, Interception, Store, TargetKind, capture_build,
+    capture_database, capture_into, is_capturable,
 };
 
 use crate::inputs::{InputArgs, cache_directory};
+use crate::progress::CaptureBar;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     inputs: InputArgs,
-
-    /// Capture the compilations that a compile_commands.json lists
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["inputs", "build"])]
-    compile_commands: Option<PathBuf>,
 
     /// Put the shims on PATH and into CC and CXX instead of preloading a library into the build;
     /// for builds that statically linked programs drive
@@ -30,7 +24,7 @@ pub struct Args {
     path_shims: bool,
 
     /// The build command to run under capture
-    #[arg(last = true, value_name = "BUILD", conflicts_with = "inputs")]
+    #[arg(last = true, value_name = "BUILD", conflicts_with_all = ["inputs", "compile_commands"])]
     build: Vec<OsString>,
 }
 
@@ -38,11 +32,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.build.is_empty() {
         return run_build(&args);
     }
-    if let Some(database) = &args.compile_commands {
+    if let Some(database) = &args.inputs.compile_commands {
         return run_database(database);
     }
     if args.inputs.inputs.is_empty() {
         bail!("nothing to capture: give sources, or a build command after `--`");
+    }
+    let directory = std::env::current_dir().context("the current directory is gone")?;
+    let sources = args.inputs.inputs.iter().all(|input| is_capturable(input));
+    if let Some(store) = Store::find(&directory).filter(|_| sources) {
+        let cflags = args.inputs.split_cflags()?;
+        let outcome = capture_into(&store, &args.inputs.inputs, &cflags, &CaptureBar::new())?;
+        tell_notes(&outcome.capture);
+        tell_outcome(&outcome);
+        return Ok(ExitCode::SUCCESS);
     }
     let (capture, target) = args.inputs.target()?;
     eprintln!("capture: {} units; target: {}", capture.units.len(), target.name);
@@ -61,7 +64,7 @@ fn run_build(args: &Args) -> anyhow::Result<ExitCode> {
         cache: cache_directory(),
         interception: if args.path_shims { Interception::Path } else { Interception::Preload },
     };
-    let outcome = capture_build(&store, &request, &Bar::new())?;
+    let outcome = capture_build(&store, &request, &CaptureBar::new())?;
     tell_notes(&outcome.capture);
     tell_outcome(&outcome);
     match outcome.status {
@@ -78,7 +81,7 @@ fn run_database(database: &Path) -> anyhow::Result<ExitCode> {
         bail!("{}: no such file", database.display());
     }
     let store = Store::find_or_create(&directory)?;
-    let outcome = capture_database(&store, database, &Bar::new())?;
+    let outcome = capture_database(&store, database, &CaptureBar::new())?;
     tell_notes(&outcome.capture);
     tell_outcome(&outcome);
     Ok(ExitCode::SUCCESS)
@@ -115,44 +118,4 @@ fn tell_outcome(outcome: &BuildOutcome) {
         targets.len(),
         targets.join(", ")
     );
-}
-
-/// Shown on a terminal only; indicatif sees to that.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new() -> Self {
-        let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("capture {bar:32} {pos}/{len} units {elapsed}");
-        if let Ok(style) = style {
-            bar.set_style(style);
-        }
-        Bar(bar)
-    }
-}
-
-impl Progress for Bar {
-    fn seen(&self, commands: usize) {
-        // A build that writes to the same terminal shows its own progress, and would be garbled.
-        if !std::io::stdout().is_terminal() {
-            self.0.set_style(ProgressStyle::default_spinner());
-            self.0.set_message(format!("capture: {commands} commands captured"));
-            self.0.tick();
-        }
-    }
-
-    fn start(&self, total: usize) {
-        self.0.set_length(total as u64);
-        if total > 0 {
-            self.0.enable_steady_tick(Duration::from_millis(100));
-        }
-    }
-
-    fn step(&self) {
-        self.0.inc(1);
-    }
-
-    fn finish(&self) {
-        self.0.finish_and_clear();
-    }
 }

@@ -158,7 +158,7 @@ fn program_of(
         let recipe = recording.header.get("capture");
         return Ok(recipe.and_then(|text| serde_json::from_str(text).ok()));
     }
-    let inputs = InputArgs { inputs: given.to_vec(), cflags: args.inputs.cflags.clone() };
+    let inputs = InputArgs { inputs: given.to_vec(), ..args.inputs.clone() };
     let capture = inputs.resolve()?;
     if recording.header.get("build") != Some(build_id(&capture).as_str()) {
         bail!(

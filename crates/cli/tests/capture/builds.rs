@@ -210,6 +210,57 @@ fn a_compile_database() {
 }
 
 #[test]
+fn an_engine_takes_a_compile_database_and_leaves_nothing_behind() {
+    let project = archived();
+    let root = project.root();
+    let root = root.display();
+    project.write(
+        "compile_commands.json",
+        &format!(
+            r#"[{{"directory":"{root}","file":"main.c","command":"gcc -c main.c"}},
+                {{"directory":"{root}","file":"one.c","command":"gcc -c one.c"}},
+                {{"directory":"{root}","file":"two.c","command":"gcc -c two.c"}}]"#
+        ),
+    );
+    let database = ["--compile-commands", "compile_commands.json"];
+    for (engine, status) in [("check", 0), ("run", 0)] {
+        let words = [&[engine, "--no-ledger"][..], &database].concat();
+        let output = project.racewarden(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+    }
+    assert!(!project.root().join(".racewarden").exists());
+}
+
+#[test]
+fn the_build_command_may_be_the_compiler_itself() {
+    let project = archived();
+    let words = ["capture", "--", "gcc", "main.c", "one.c", "two.c", "-o", "prog"];
+    let output = project.racewarden(&words).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(project.sources(), ["main.c", "one.c", "two.c"]);
+    assert_eq!(project.target("prog").0.units.len(), 3);
+    assert_eq!(project.load().notes, []);
+}
+
+#[test]
+fn sources_named_inside_a_project_become_a_target() {
+    let project = archived();
+    project.capture("make");
+    succeed(
+        std::process::Command::new("clang-22")
+            .args(["-g", "-emit-llvm", "-c", "two.c", "-o", "two.bc"])
+            .current_dir(project.root()),
+    );
+    let words = ["capture", "main.c", "one.c", "two.bc", "--cflags=-DX -lm"];
+    let output = project.racewarden(&words).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    std::fs::remove_file(project.root().join("two.bc")).unwrap();
+    let (capture, _) = project.target("main");
+    assert_eq!(capture.units.len(), 3);
+    assert_eq!(project.relinked_status("main"), project.relinked_status("prog"));
+}
+
+#[test]
 fn an_unknown_target_is_answered_with_the_known_ones() {
     let project = archived();
     project.capture("make");
