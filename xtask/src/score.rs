@@ -8,34 +8,63 @@ use racewarden_testkit::marks::programs;
 use racewarden_testkit::score::{judge_all, table};
 
 const USAGE: &str = "\
-usage: cargo xtask score [--engines racewarden,tsan,helgrind,drd] [--only TEXT] [--jobs N]
-                         [--programs FOLDER] [--racewarden FILE] [--write FILE]";
+usage: cargo xtask score [--engines racewarden,tsan,helgrind,drd,check,predict] [--only TEXT]
+                         [--jobs N] [--programs FOLDER] [--racewarden FILE] [--write FILE]";
 
 const HEAD: &str = "\
-# Scores of the dynamic engines on the annotated programs
+# Scores on the annotated programs
 
-Made by `cargo xtask score --write docs/scores.md`; every engine runs once on the same programs
-(`tests/programs/dynamic`). A cell reads *racy programs found / racy programs · programs with a
-false alarm*. `(Ns)` counts what racewarden merely suspects: among the found ones those not proven,
-among the false alarms those it hands on without calling them races.
-
+Made by `cargo xtask score --write docs/scores.md`; every engine runs once on each program of its
+section. A cell reads *racy programs found / racy programs · programs with a false alarm*. `(Ns)`
+counts what `racewarden run` merely suspects: among the found ones those not proven, among the false
+alarms those it hands on without calling them races.
 ";
+
+/// Which engines are put before which programs.
+struct Section {
+    title: &'static str,
+    folder: &'static str,
+    engines: &'static [&'static str],
+}
+
+const SECTIONS: [Section; 3] = [
+    Section {
+        title: "Dynamic: `racewarden run` and its peers",
+        folder: "tests/programs/dynamic",
+        engines: &["racewarden", "tsan", "helgrind", "drd"],
+    },
+    Section {
+        title: "Static: `racewarden check`",
+        folder: "tests/programs/static",
+        engines: &["check"],
+    },
+    Section {
+        title: "Predictive: `racewarden predict`",
+        folder: "tests/programs/predict",
+        engines: &["predict"],
+    },
+];
 
 struct Options {
     engines: Vec<String>,
     only: String,
     jobs: usize,
-    programs: PathBuf,
+    /// In place of each section's own folder.
+    programs: Option<PathBuf>,
     racewarden: PathBuf,
     write: Option<PathBuf>,
 }
 
 fn options(arguments: &[String]) -> anyhow::Result<Options> {
     let mut options = Options {
-        engines: ["racewarden", "tsan", "helgrind", "drd"].map(str::to_owned).to_vec(),
+        engines: SECTIONS
+            .iter()
+            .flat_map(|section| section.engines)
+            .map(ToString::to_string)
+            .collect(),
         only: String::new(),
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
-        programs: "tests/programs/dynamic".into(),
+        programs: None,
         racewarden: default_racewarden(),
         write: None,
     };
@@ -47,7 +76,7 @@ fn options(arguments: &[String]) -> anyhow::Result<Options> {
             "--engines" => options.engines = value()?.split(',').map(str::to_owned).collect(),
             "--only" => options.only = value()?.clone(),
             "--jobs" => options.jobs = value()?.parse().context("--jobs needs a number")?,
-            "--programs" => options.programs = value()?.into(),
+            "--programs" => options.programs = Some(value()?.into()),
             "--racewarden" => options.racewarden = value()?.into(),
             "--write" => options.write = Some(value()?.into()),
             other => bail!("`{other}` is not an option\n{USAGE}"),
@@ -66,6 +95,8 @@ fn default_racewarden() -> PathBuf {
 fn engine(name: &str, racewarden: &Path) -> anyhow::Result<Engine> {
     Ok(match name {
         "racewarden" => Engine::Run { racewarden: racewarden.to_owned(), options: Vec::new() },
+        "check" => Engine::Check { racewarden: racewarden.to_owned() },
+        "predict" => Engine::Predict { racewarden: racewarden.to_owned() },
         "tsan" => Engine::ThreadSanitizer,
         "helgrind" => Engine::Helgrind,
         "drd" => Engine::Drd,
@@ -75,21 +106,39 @@ fn engine(name: &str, racewarden: &Path) -> anyhow::Result<Engine> {
 
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     let options = options(arguments)?;
-    let mut programs = programs(&options.programs)?;
-    programs.retain(|program| program.name.contains(&options.only));
-    let engines = options.engines.iter().map(|name| engine(name, &options.racewarden));
-    let engines = engines.collect::<anyhow::Result<Vec<Engine>>>()?;
-    let scratch = std::env::temp_dir().join(format!("racewarden-score-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch)?;
-    let scores =
-        judge_all(&programs, &engines, &scratch, options.jobs, &|name| eprintln!("{name}"));
-    std::fs::remove_dir_all(&scratch)?;
-    let names: Vec<&'static str> = engines.iter().map(Engine::name).collect();
-    let text = table(&scores, &names);
+    let known = |name: &&String| SECTIONS.iter().any(|s| s.engines.contains(&name.as_str()));
+    if let Some(unknown) = options.engines.iter().find(|name| !known(name)) {
+        bail!("`{unknown}` is not an engine\n{USAGE}");
+    }
+    let mut text = HEAD.to_owned();
+    for section in &SECTIONS {
+        let asked =
+            section.engines.iter().filter(|name| options.engines.iter().any(|e| e == *name));
+        let engines = asked.map(|name| engine(name, &options.racewarden));
+        let engines = engines.collect::<anyhow::Result<Vec<Engine>>>()?;
+        if !engines.is_empty() {
+            text.push_str(&format!("\n## {}\n\n", section.title));
+            text.push_str(&section_table(section, &engines, &options)?);
+        }
+    }
     match options.write {
-        Some(path) => std::fs::write(&path, format!("{HEAD}{text}"))
-            .with_context(|| path.display().to_string())?,
+        Some(path) => std::fs::write(&path, text).with_context(|| path.display().to_string())?,
         None => print!("{text}"),
     }
     Ok(())
+}
+
+fn section_table(
+    section: &Section,
+    engines: &[Engine],
+    options: &Options,
+) -> anyhow::Result<String> {
+    let folder = options.programs.clone().unwrap_or_else(|| section.folder.into());
+    let mut programs = programs(&folder)?;
+    programs.retain(|program| program.name.contains(&options.only));
+    let scratch = tempfile::tempdir()?;
+    let scores =
+        judge_all(&programs, engines, scratch.path(), options.jobs, &|name| eprintln!("{name}"));
+    let names: Vec<&'static str> = engines.iter().map(Engine::name).collect();
+    Ok(table(&scores, &names))
 }

@@ -25,6 +25,14 @@ pub enum Engine {
         racewarden: PathBuf,
         options: Vec<String>,
     },
+    /// `racewarden check`.
+    Check {
+        racewarden: PathBuf,
+    },
+    /// `racewarden predict`, from one recording of the program.
+    Predict {
+        racewarden: PathBuf,
+    },
     ThreadSanitizer,
     Helgrind,
     Drd,
@@ -45,6 +53,8 @@ impl Engine {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Run { .. } => "racewarden",
+            Self::Check { .. } => "check",
+            Self::Predict { .. } => "predict",
             Self::ThreadSanitizer => "TSan",
             Self::Helgrind => "Helgrind",
             Self::Drd => "DRD",
@@ -56,6 +66,8 @@ impl Engine {
         let context = || format!("{} under {}", program.name, self.name());
         match self {
             Self::Run { racewarden, options } => run(racewarden, options, program),
+            Self::Check { racewarden } => candidates(racewarden, "check", program),
+            Self::Predict { racewarden } => candidates(racewarden, "predict", program),
             Self::ThreadSanitizer => thread_sanitizer(program, scratch),
             Self::Helgrind => valgrind("helgrind", program, scratch),
             Self::Drd => valgrind("drd", program, scratch),
@@ -65,23 +77,46 @@ impl Engine {
 }
 
 fn run(racewarden: &Path, options: &[String], program: &Program) -> anyhow::Result<Lines> {
+    let mut command = ours(racewarden, "run", options, program);
+    command.arg("--").args(&program.arguments);
+    Ok(lines_of_report(&report_of(&mut command)?, &program.path))
+}
+
+/// What a static candidate or a prediction claims is all that its engine claims: it is held to each
+/// line that it names.
+fn candidates(racewarden: &Path, engine: &str, program: &Program) -> anyhow::Result<Lines> {
+    let text = std::fs::read_to_string(&program.path)?;
+    let api = text.lines().any(|line| line == "// api").then(|| "--api".to_owned());
+    let mut command = ours(racewarden, engine, api.as_slice(), program);
+    if engine == "predict" {
+        command.arg("--").args(&program.arguments);
+    }
+    let mut lines = lines_of_report(&report_of(&mut command)?, &program.path);
+    lines.values_mut().for_each(|strength| *strength = Strength::Proven);
+    Ok(lines)
+}
+
+/// A command of ours on `program`, with its flags.
+fn ours(racewarden: &Path, engine: &str, options: &[String], program: &Program) -> Command {
     let mut command = Command::new(racewarden);
-    command.arg("run").args(options).args(["--format", "json"]).arg(&program.path);
+    command.arg(engine).args(options).args(["--format", "json"]).arg(&program.path);
     let mut flags = program.flags.clone();
     if program.is_cpp() {
         flags.push("-std=c++20".to_owned());
     }
     flags.push("-pthread".to_owned());
     command.arg(format!("--cflags={}", flags.join(" ")));
-    command.arg("--").args(&program.arguments);
-    let output = command::run(&mut command, LIMIT)?;
+    command
+}
+
+fn report_of(command: &mut Command) -> anyhow::Result<Report> {
+    let output = command::run(command, LIMIT)?;
     if output.timed_out {
         bail!("timed out");
     }
-    let report: Report = serde_json::from_str(&output.stdout).with_context(|| {
+    serde_json::from_str(&output.stdout).with_context(|| {
         format!("status {:?}, no report; it said: {}", output.status, output.stderr)
-    })?;
-    Ok(lines_of_report(&report, &program.path))
+    })
 }
 
 /// The lines that a report of ours names.

@@ -79,7 +79,9 @@ impl Program {
         };
         for (number, line) in (1..).zip(text.lines()) {
             let words = |rest: &str| rest.split_whitespace().map(str::to_owned).collect();
-            if let Some(rest) = line.strip_prefix("// FLAGS:") {
+            if let Some(rest) =
+                line.strip_prefix("// FLAGS:").or_else(|| line.strip_prefix("// flags:"))
+            {
                 program.flags = words(rest);
             } else if let Some(rest) = line.strip_prefix("// ARGS:") {
                 program.arguments = words(rest);

@@ -2,9 +2,9 @@
 #include <thread>
 std::shared_mutex m;
 int x;
-void write() { std::shared_lock<std::shared_mutex> l(m); x++; } // RACE!
+void grow() { std::shared_lock<std::shared_mutex> l(m); x++; } // RACE!
 int main() {
-  std::thread s(write), t(write);
+  std::thread s(grow), t(grow);
   s.join();
   t.join();
   return x; // NORACE

@@ -3,10 +3,10 @@
 #include <thread>
 std::shared_mutex m;
 int x;
-void write() { std::unique_lock<std::shared_mutex> l(m); x++; } // NORACE
-int read() { std::shared_lock<std::shared_mutex> l(m); return x; } // NORACE
+void grow() { std::unique_lock<std::shared_mutex> l(m); x++; } // NORACE
+int peek() { std::shared_lock<std::shared_mutex> l(m); return x; } // NORACE
 int main() {
-  std::thread s(write), t([] { read(); });
+  std::thread s(grow), t([] { peek(); });
   s.join();
   t.join();
   return x; // NORACE

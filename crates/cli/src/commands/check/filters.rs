@@ -48,7 +48,10 @@ impl Filters<'_> {
             }
         }
         let before = report.races.len();
-        report.races.retain(|race| self.shows(race));
+        report.races.retain(|race| self.wants(race));
+        if !self.all {
+            Self::select(&mut report.races);
+        }
         let hidden = before - report.races.len();
         if hidden > 0 {
             let text = format!("{hidden} candidates are not shown; --all shows them");
@@ -57,15 +60,66 @@ impl Filters<'_> {
         Ok(())
     }
 
-    fn shows(&self, race: &Race) -> bool {
+    /// What the user's paths leave.
+    fn wants(&self, race: &Race) -> bool {
         let any = |list: &[String]| {
             race.sites.iter().any(|site| list.iter().any(|path| below(&site.file, path)))
         };
-        if !self.only.is_empty() && !any(self.only) || any(self.skip) {
-            return false;
+        (self.only.is_empty() || any(self.only)) && !any(self.skip)
+    }
+
+    /// The races, best first, that stand for all: accesses inside system headers by one race for
+    /// each pair of lines of the program that led there, and low ranks only when nothing ranks
+    /// higher.
+    fn select(races: &mut Vec<Race>) {
+        let mut order: Vec<usize> = (0..races.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(races[*index].rank));
+        let mut stood_for = BTreeSet::new();
+        let mut kept = BTreeSet::new();
+        for index in order {
+            let race = &races[index];
+            let new = match callers_of_system_code(race) {
+                CallersOfSystemCode::None => true,
+                CallersOfSystemCode::Lines(lines) => stood_for.insert(lines),
+                CallersOfSystemCode::Unknown => false,
+            };
+            if new {
+                kept.insert(index);
+            }
         }
-        let system = race.sites.iter().all(|site| is_system(&site.file));
-        self.all || (!system && race.rank >= LOW_RANK)
+        let high = |race: &Race| race.rank >= LOW_RANK;
+        let any_high = kept.iter().any(|index| high(&races[*index]));
+        let mut indices = 0..;
+        races.retain(|race| {
+            let shown = indices.next().is_some_and(|index| kept.contains(&index));
+            shown && (high(race) || !any_high)
+        });
+    }
+}
+
+enum CallersOfSystemCode {
+    /// An access is in the program's own code.
+    None,
+    /// Both are in system headers, called from these places.
+    Lines(Vec<(String, u32)>),
+    /// Both are, and at least one was not called from the program's code.
+    Unknown,
+}
+
+fn callers_of_system_code(race: &Race) -> CallersOfSystemCode {
+    if !race.sites.iter().all(|site| is_system(&site.file)) {
+        return CallersOfSystemCode::None;
+    }
+    let caller = |site: &Site| {
+        let frame = site.stack.iter().find(|frame| !is_system(&frame.file))?;
+        Some((frame.file.clone(), frame.line))
+    };
+    match race.sites.iter().map(caller).collect::<Option<Vec<_>>>() {
+        Some(mut lines) => {
+            lines.sort();
+            CallersOfSystemCode::Lines(lines)
+        }
+        None => CallersOfSystemCode::Unknown,
     }
 }
 
@@ -139,11 +193,48 @@ fn marks(file: &str) -> BTreeMap<u32, String> {
 
 #[cfg(test)]
 mod tests {
+    use racewarden_finding::{AccessKind, Frame};
+
     use super::*;
 
     #[test]
     fn entries_skip_comments_and_blank_lines() {
         assert_eq!(entries("# head\n\n a.c:3 # why\nobject total\n"), ["a.c:3", "object total"]);
+    }
+
+    fn race(file: &str, caller: u32, rank: u32) -> Race {
+        let site = |access| Site {
+            file: file.to_owned(),
+            line: 7,
+            column: 1,
+            function: "push_back".to_owned(),
+            access,
+            lvalue: "last".to_owned(),
+            atomic: false,
+            locks: Vec::new(),
+            thread: "main".to_owned(),
+            stack: vec![Frame { function: "f".into(), file: "own.cpp".into(), line: caller }],
+        };
+        let sites = (site(AccessKind::Read), site(AccessKind::Write));
+        Race { rank, ..Race::new(sites.0, sites.1, "v", Verdict::Potential) }
+    }
+
+    fn selected(mut races: Vec<Race>) -> Vec<u32> {
+        Filters::select(&mut races);
+        races.iter().map(|race| race.rank).collect()
+    }
+
+    #[test]
+    fn system_headers_are_represented_by_their_callers() {
+        let header = "/usr/include/c++/12/bits/stl_vector.h";
+        let races = vec![race(header, 1, 50), race(header, 1, 60), race(header, 2, 40)];
+        assert_eq!(selected(races), [60, 40]);
+    }
+
+    #[test]
+    fn a_low_rank_is_shown_when_nothing_ranks_higher() {
+        assert_eq!(selected(vec![race("own.cpp", 1, 5), race("own.cpp", 2, 9)]), [5, 9]);
+        assert_eq!(selected(vec![race("own.cpp", 1, 5), race("own.cpp", 2, 90)]), [90]);
     }
 
     #[test]
