@@ -155,7 +155,13 @@ fn emit(
 const INSTRUMENT_REVISION: &str = "3";
 
 pub(crate) fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
-    let bad = |message: String| InstrumentError::BadBitcode { path: path.to_owned(), message };
+    // LLVM's words start with the path and end with a NUL.
+    let bad = |message: String| {
+        let own = format!("{}: ", path.display());
+        let message = message.trim_end_matches(['\0', '\n']);
+        let message = message.strip_prefix(&own).unwrap_or(message).to_owned();
+        InstrumentError::BadBitcode { path: path.to_owned(), message }
+    };
     let buffer = MemoryBuffer::create_from_file(path).map_err(|error| bad(error.to_string()))?;
     // Reads bitcode and textual IR alike.
     context.create_module_from_ir(buffer).map_err(|error| bad(error.to_string()))
