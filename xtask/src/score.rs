@@ -86,7 +86,7 @@ fn options(arguments: &[String]) -> anyhow::Result<Options> {
 }
 
 /// The binary that was built beside this one.
-fn default_racewarden() -> PathBuf {
+pub fn default_racewarden() -> PathBuf {
     let beside =
         std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("racewarden")));
     beside.unwrap_or_else(|| "racewarden".into())

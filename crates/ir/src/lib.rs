@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod entities;
 mod instruction;
 mod link;
@@ -19,6 +20,7 @@ mod types;
 mod verify;
 mod visit;
 
+pub use assembly::Assembly;
 pub use entities::{
     ArgId, BlockId, FieldPathId, FunctionId, GlobalId, InstId, NameId, SourceId, TypeId,
 };

@@ -5,6 +5,7 @@
 pub mod command;
 pub mod engines;
 mod hive;
+pub mod hunt;
 pub mod marks;
 mod postgres;
 pub mod score;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
-use racewarden_ir::{Callee, FunctionId, Value};
+use racewarden_ir::{Assembly, Callee, FunctionId, Value};
 
 use super::edges::assume;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
@@ -125,8 +125,16 @@ impl Flow<'_> {
                 *paths = all;
                 reduce(paths, MAX_PATHS);
             }
-            Callee::Asm { .. } => {
-                for argument in arguments {
+            Callee::Asm { text, .. } => {
+                let text = self.env.program.module.name_text(*text);
+                let updated = match Assembly::of(text) {
+                    Assembly::Locked { size } => Some(size),
+                    _ => None,
+                };
+                for (index, argument) in (0..).zip(arguments) {
+                    if let Some(size) = updated {
+                        self.access(inst, index, argument, size, AccessKind::Write, true);
+                    }
                     self.escape_value(argument, paths);
                 }
             }

@@ -59,8 +59,7 @@ impl ModuleLowering {
 
     fn asm(&mut self, text: &str, constraints: &str) -> Callee {
         let clobbers_memory = constraints.contains("~{memory}") || constraints.contains("=*m");
-        // An empty template is a compiler barrier: it does nothing that other threads see.
-        if !text.trim().is_empty() {
+        if ir::Assembly::of(text) == ir::Assembly::Unknown {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = format!("inline assembly is not modelled: {line}");
             self.note(ir::NoteKind::InlineAssembly, text);

@@ -90,7 +90,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Checks a captured target and shows everything, for commands that go on from there.
 pub fn check_capture(capture: &Capture) -> anyhow::Result<Report> {
-    let mut report = Subject::load(capture, None, false)?.check(capture);
+    check_capture_with(capture, None, false)
+}
+
+/// As [`check_capture`], with more models or as a library.
+pub fn check_capture_with(
+    capture: &Capture,
+    models: Option<PathBuf>,
+    api: bool,
+) -> anyhow::Result<Report> {
+    let mut report = Subject::load(capture, models, api)?.check(capture);
     report.finish();
     Ok(report)
 }

@@ -42,6 +42,14 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values = ["check", "run", "predict", "confirm"])]
     engines: Vec<HuntEngine>,
 
+    /// Hunt in a library: its exported functions may be called from any thread, and nothing is run
+    #[arg(long)]
+    api: bool,
+
+    /// More models of functions, in a racewarden.toml
+    #[arg(long, value_name = "FILE")]
+    models: Option<PathBuf>,
+
     /// Standard input for every run; nothing without it
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
@@ -72,6 +80,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     );
     if args.engines.contains(&HuntEngine::Check) {
         found_by = found_by.complete();
+    }
+    if args.api {
+        found_by = found_by.variant("api");
     }
     let code = args.output.emit_recorded(&mut report, &found_by)?;
     tell_how_to_go_on(&report);

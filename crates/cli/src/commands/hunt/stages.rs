@@ -61,14 +61,15 @@ impl<'a> Hunt<'a> {
             (HuntEngine::Confirm, "confirm", Engine::Confirm, Hunt::confirm),
         ];
         for (engine, name, finder, stage) in stages {
-            if !self.args.engines.contains(&engine) {
+            let runs = engine != HuntEngine::Check;
+            if !self.args.engines.contains(&engine) || (self.args.api && runs) {
                 continue;
             }
             if self.interrupted.load(Ordering::Relaxed) {
                 self.weaken(finder, format!("interrupted before {name}"));
                 continue;
             }
-            if engine != HuntEngine::Check && self.left().is_zero() {
+            if runs && self.left().is_zero() {
                 self.weaken(finder, format!("no time was left for {name}; see --budget"));
                 continue;
             }
@@ -95,7 +96,8 @@ impl<'a> Hunt<'a> {
     }
 
     fn check(&mut self) -> anyhow::Result<String> {
-        let found = check::check_capture(self.capture)?;
+        let found =
+            check::check_capture_with(self.capture, self.args.models.clone(), self.args.api)?;
         self.proved_race_free = found.conclusion == Conclusion::RaceFree;
         let candidates = found.races.len();
         let excluded: u64 = found.excluded.values().sum();
