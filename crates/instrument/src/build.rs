@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::link::link;
 use crate::machine::machine_for;
-use crate::{Detect, InstrumentError};
+use crate::{Detect, InstrumentError, verifier};
 
 /// What a mode does to one unit.
 pub trait UnitPass: Sync {
@@ -100,6 +100,7 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
     let context = Context::create();
     let module = open(&context, &unit.bitcode)?;
     request.pass.apply(&module, index)?;
+    verifier::guard_atomic_bodies(&module);
     let machine = machine_for(&module)?;
     let failed = |pass: &str| {
         let (path, pass) = (unit.source.clone(), pass.to_owned());
@@ -152,7 +153,7 @@ fn emit(
 }
 
 /// Changed whenever the same inputs would give another object than before.
-const INSTRUMENT_REVISION: &str = "3";
+const INSTRUMENT_REVISION: &str = "4";
 
 pub(crate) fn open<'c>(context: &'c Context, path: &Path) -> Result<Module<'c>, InstrumentError> {
     // LLVM's words start with the path and end with a NUL.

@@ -16,6 +16,7 @@ mod gate_survey;
 mod link;
 mod machine;
 mod record;
+mod verifier;
 
 pub use build::{BuildRequest, UnitPass, build_target};
 pub use detect::Detect;

@@ -7,7 +7,7 @@ use racewarden_capture::{LinkItem, Target, TargetKind, Toolchain};
 use sha2::{Digest, Sha256};
 
 use crate::build::{hex, partial_in};
-use crate::{BuildRequest, InstrumentError};
+use crate::{BuildRequest, InstrumentError, verifier};
 
 /// What the runtime defines in place of the C library. Shared libraries must bind to it too, also
 /// those that are only opened at run time, so these names leave the executable.
@@ -106,7 +106,13 @@ pub(crate) fn link(
         command.current_dir(&target.directory);
     }
     command.arg("-o").arg(partial.path()).args(&arguments);
-    let output = command.output().map_err(InstrumentError::io(driver))?;
+    let mut output = command.output().map_err(InstrumentError::io(driver))?;
+    if !output.status.success()
+        && let Some(object) =
+            verifier::supply(&String::from_utf8_lossy(&output.stderr), request.cache)?
+    {
+        output = command.arg(object).output().map_err(InstrumentError::io(driver))?;
+    }
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
         return Err(InstrumentError::LinkFailed { target: target.name.clone(), message });

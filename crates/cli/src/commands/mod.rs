@@ -20,6 +20,7 @@ mod pod;
 mod predict;
 mod races;
 mod record;
+mod reference;
 mod replay;
 mod report;
 mod run;
@@ -71,6 +72,8 @@ pub enum Command {
     Completions(completions::Args),
     /// Print the manual page, or write all pages into a folder
     Man(man::Args),
+    /// Print the configuration reference: files, variables, every command's options
+    Reference(reference::Args),
     /// Show the ledger in a browser: races, history, captures
     Serve(serve::Args),
 }
@@ -98,6 +101,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+        Command::Reference(args) => reference::run(args),
         Command::Serve(args) => serve::run(args),
     }
 }

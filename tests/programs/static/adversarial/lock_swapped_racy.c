@@ -6,7 +6,7 @@ pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
 void *worker(void *unused) {
   pthread_mutex_lock(shared.lock); // RACE!
   shared.data++; // RACE!
-  pthread_mutex_unlock(shared.lock);
+  pthread_mutex_unlock(shared.lock); // RACE!
   return 0;
 }
 int main(void) {
