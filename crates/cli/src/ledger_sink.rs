@@ -124,7 +124,13 @@ impl LedgerArgs {
 
     /// Opens the ledger for a command that reads or changes it.
     pub fn open(&self) -> anyhow::Result<BlockingLedger> {
-        Ok(BlockingLedger::open(&self.place()?)?)
+        let place = self.place()?;
+        // A mistyped name must not become an empty ledger; the project's own may be new.
+        let is_file = !place.contains("://");
+        if self.ledger.is_some() && is_file && !Path::new(&place).is_file() {
+            bail!("{place}: there is no such ledger");
+        }
+        Ok(BlockingLedger::open(&place)?)
     }
 
     /// The ledger that `open` opens: a file or URL.

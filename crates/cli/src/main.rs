@@ -11,6 +11,7 @@ mod commands;
 mod dynamic;
 mod gate;
 mod inputs;
+mod interrupt;
 mod ledger_sink;
 mod output;
 mod process;

@@ -7,24 +7,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use crate::interrupt;
+
 /// What a program gets to shut down by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Starts `command` in a group of its own.
 pub fn spawn_group(command: &mut Command) -> anyhow::Result<Child> {
     command.process_group(0);
+    interrupt::heed();
     let program = command.get_program().to_owned();
     command.spawn().with_context(|| format!("cannot run {}", program.display()))
 }
 
-/// Waits for a child of [`spawn_group`]. `None` when the time ran out: it got SIGTERM, and SIGKILL
-/// when it did not heed that.
+/// Waits for a child of [`spawn_group`]. `None` when the time ran out or the user interrupted: it
+/// got SIGTERM, and SIGKILL when it did not heed that.
 pub fn wait_at_most(child: &mut Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
     if let Some(status) = wait_until(child, Instant::now() + limit)? {
         return Ok(Some(status));
     }
     signal_group(child, libc::SIGTERM);
-    if wait_until(child, Instant::now() + GRACE)?.is_none() {
+    if wait_for_shutdown(child)?.is_none() {
         signal_group(child, libc::SIGKILL);
         child.wait()?;
     }
@@ -37,12 +40,23 @@ fn wait_until(child: &mut Child, end: Instant) -> anyhow::Result<Option<ExitStat
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if Instant::now() >= end {
+        if Instant::now() >= end || interrupt::requested() {
             return Ok(None);
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
     }
+}
+
+fn wait_for_shutdown(child: &mut Child) -> anyhow::Result<Option<ExitStatus>> {
+    let end = Instant::now() + GRACE;
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(child.try_wait()?)
 }
 
 fn signal_group(child: &Child, signal: libc::c_int) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -89,4 +90,74 @@ fn a_program_that_never_exits_is_stopped() {
     let arguments = ["--for", "1s", "--engines", "check,run"];
     let (output, report) = hunt(folder.path(), Path::new("server.c"), &arguments);
     assert_eq!((output.status.code(), &report["conclusion"]), (Some(1), &"racy".into()));
+}
+
+/// Two threads that race, then a file that says so, then a wait that only a signal ends.
+const WAITING: &str = "#include <fcntl.h>\n#include <pthread.h>\n#include <unistd.h>\n\
+    static int hits;\n\
+    static void *work(void *a) { hits++; return a; }\n\
+    int main(void) { pthread_t t, u;\n\
+      pthread_create(&t, 0, work, 0); pthread_create(&u, 0, work, 0);\n\
+      pthread_join(t, 0); pthread_join(u, 0);\n\
+      close(open(\"ready\", O_CREAT | O_WRONLY, 0600)); pause(); return 0; }\n";
+
+/// Starts a hunt, interrupts it once the program waits, and gives what it reported.
+fn interrupted_hunt(engines: &str) -> (Output, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("waiting.c"), WAITING).unwrap();
+    let child = racewarden(folder.path())
+        .args(["hunt", "waiting.c", "--cflags=-pthread", "--format", "json"])
+        .args(["--engines", engines, "--for", "500s", "--budget", "500s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while !folder.path().join("ready").exists() {
+        assert!(Instant::now() < deadline, "the program never ran");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    let report = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (output, report)
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_found() {
+    let (output, report) = interrupted_hunt("check,run,predict,confirm");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = report.to_string();
+    assert!(text.contains("interrupted before predict"), "{report:#}");
+    assert_eq!(report["conclusion"], "racy", "the run saw the race: {report:#}");
+}
+
+#[test]
+fn an_interrupt_while_confirming_keeps_the_candidates() {
+    let (output, report) = interrupted_hunt("check,confirm");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report.to_string().contains("interrupted"), "{report:#}");
+    assert!(!verdicts_of(&report, "hits").is_empty(), "{report:#}");
+}
+
+#[test]
+fn standard_input_is_given_to_every_run_and_is_empty_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#include <pthread.h>\n#include <stdio.h>\n\
+        static int n;\n\
+        static void *work(void *a) { n++; return a; }\n\
+        int main(void) { int c = getchar(); pthread_t t, u;\n\
+          if (c == EOF) return 0;\n\
+          pthread_create(&t, 0, work, 0); pthread_create(&u, 0, work, 0);\n\
+          pthread_join(t, 0); pthread_join(u, 0); return 0; }\n";
+    std::fs::write(folder.path().join("reader.c"), text).unwrap();
+    std::fs::write(folder.path().join("input"), "x").unwrap();
+    let engines = ["--engines", "check,run"];
+    let (_, report) = hunt(folder.path(), Path::new("reader.c"), &engines);
+    assert_eq!(report["conclusion"], "unknown", "{report:#}");
+    let given = ["--engines", "check,run", "--stdin", "input"];
+    let (_, report) = hunt(folder.path(), Path::new("reader.c"), &given);
+    assert_eq!(report["conclusion"], "racy", "{report:#}");
 }

@@ -13,6 +13,7 @@ use racewarden_schedule::gate::{Judgement, judge};
 
 use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
 use crate::inputs::InputArgs;
+use crate::interrupt;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 
@@ -143,8 +144,16 @@ pub fn confirm(
     let targets = targets(report, &gated);
     let mut campaign = Campaign::new(&program, &gated, targets, request.limits);
     let bar = progress_bar(request.limits.runs);
-    campaign.conduct(&mut |campaign| show(&bar, campaign))?;
+    let ended = campaign.conduct(&mut |campaign| show(&bar, campaign));
     bar.finish_and_clear();
+    match ended {
+        // What was found until then is kept.
+        Err(_) if interrupt::requested() => {
+            let text = "interrupted: not every candidate was tried";
+            report.notes.push(Note::weakens(Engine::Confirm, text));
+        }
+        ended => ended?,
+    }
     campaign.conclude_into(&mut report.races);
     report.stats.insert("confirm_runs".to_owned(), campaign.runs.into());
     note_natural_failure(&campaign, report);

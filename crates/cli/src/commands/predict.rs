@@ -223,7 +223,8 @@ fn predict_recorded(
         Some(capture) if !options.no_replay => {
             let arguments: Vec<String> =
                 recording.header.all("argument").map(str::to_owned).collect();
-            replay_all(capture, arguments, &mut report)?;
+            let time = options.budget.clamp(REPLAY_TIME / 12, REPLAY_TIME);
+            replay_all(capture, arguments, &mut report, time)?;
         }
         _ => report.notes.push(Note::info(Engine::Predict, "the predictions were not replayed")),
     }
@@ -240,6 +241,7 @@ fn replay_all(
     capture: &Capture,
     arguments: Vec<String>,
     report: &mut Report,
+    time: Duration,
 ) -> anyhow::Result<()> {
     let schedules: Vec<Option<Schedule>> = report
         .races
@@ -252,7 +254,7 @@ fn replay_all(
     }
     let gated = build_gated(capture, &[], &all)?;
     let program = Program { path: gated.path.clone(), arguments, input: None, show_output: false };
-    let end = Instant::now() + REPLAY_TIME;
+    let end = Instant::now() + time;
     let (mut replayed, mut missed) = (0, 0);
     for (race, schedule) in report.races.iter_mut().zip(&schedules) {
         let Some(schedule) = schedule else { continue };

@@ -16,6 +16,7 @@ use racewarden_instrument::{BuildRequest, Detect, build_target};
 
 use crate::dynamic::{Context, RunFile, parse, races_of};
 use crate::inputs::InputArgs;
+use crate::interrupt;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
 use crate::process::{spawn_group, wait_at_most};
@@ -139,6 +140,11 @@ pub fn detect(
         let races = races_of(&mut context, &outcome.file.races);
         let found = add(&mut report, races, seed, &suppressions);
         describe(&mut report, &outcome, options);
+        if interrupt::requested() {
+            let text = "interrupted: the runs that were still to come are missing";
+            report.notes.push(Note::weakens(Engine::Run, text));
+            break;
+        }
         quiet_runs = if found { 0 } else { quiet_runs + 1 };
         if quiet_runs >= PATIENCE {
             break;
@@ -220,6 +226,8 @@ fn run_once(
     let limit = options.timeout.filter(|seconds| *seconds > 0.0);
     let status = match limit {
         None => {
+            // The program shares the terminal's group and gets Ctrl-C itself.
+            interrupt::heed();
             let mut child =
                 command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
             Some(child.wait()?)

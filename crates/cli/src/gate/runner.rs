@@ -5,14 +5,13 @@ use std::io::IsTerminal;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use racewarden_schedule::gate::{Event, Orders, ViolationKind};
 
 use super::proc::{Activity, activity, threads};
+use crate::interrupt;
 
 /// How long all threads must be blocked before the run counts as hanging.
 const HANG: Duration = Duration::from_millis(600);
@@ -75,7 +74,7 @@ impl Program {
         if !self.show_output {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        heed_interrupts();
+        interrupt::heed();
         let begin = Instant::now();
         let mut child =
             command.spawn().with_context(|| format!("cannot run {}", self.path.display()))?;
@@ -95,23 +94,6 @@ impl Program {
 fn program_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split_once('-').map_or(name.as_ref(), |(_, name)| name).to_owned()
-}
-
-/// The user pressed Ctrl-C.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn on_interrupt(_signal: i32) {
-    INTERRUPTED.store(true, Ordering::Relaxed);
-}
-
-/// The program runs in a group of its own, so an interrupt reaches only this process, which has
-/// to end the program.
-fn heed_interrupts() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the handler does nothing but store a flag.
-        unsafe { libc::signal(libc::SIGINT, on_interrupt as *const () as usize) };
-    });
 }
 
 /// Paper 5, section 3.3.3: an interrupt may mean that the program failed, and only the user
@@ -147,9 +129,10 @@ fn watch(
         if let Some(status) = child.try_wait()? {
             return Ok((Some(status), None));
         }
-        if INTERRUPTED.swap(false, Ordering::Relaxed) {
+        if interrupt::requested() {
             let end = stop(child, Stopped::Reported)?;
             anyhow::ensure!(user_saw_failure(), "interrupted");
+            interrupt::dismiss();
             return Ok(end);
         }
         let now = activity(child.id());

@@ -71,6 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
     let mut hunt = Hunt::new(&capture, &args);
     hunt.conduct();
+    let checked = hunt.checked;
     let mut report = hunt.finish();
     // The static engine saw the whole target, so a race that is absent now is gone.
     let mut found_by = FoundBy::new(Engine::Check, &capture).program(
@@ -78,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         &args.arguments,
         args.stdin.as_deref(),
     );
-    if args.engines.contains(&HuntEngine::Check) {
+    if checked {
         found_by = found_by.complete();
     }
     if args.api {

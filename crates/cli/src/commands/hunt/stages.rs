@@ -1,8 +1,6 @@
 //! The stages of a hunt and what each hands to the next.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use racewarden_capture::Capture;
@@ -15,6 +13,7 @@ use crate::commands::confirm::{ConfirmRequest, confirm};
 use crate::commands::predict::{PredictArgs, record_and_predict};
 use crate::commands::{check, run};
 use crate::gate::Limits;
+use crate::interrupt;
 
 /// What is left of the budget when a stage begins is shared so; confirm gets the rest.
 const RUN_SHARE: f64 = 0.25;
@@ -29,23 +28,22 @@ pub struct Hunt<'a> {
     capture: &'a Capture,
     args: &'a Args,
     started: Instant,
-    interrupted: Arc<AtomicBool>,
     report: Report,
+    /// The static engine saw the whole target.
+    pub checked: bool,
     /// The static engine excluded every pair and nothing weakened it.
     proved_race_free: bool,
 }
 
 impl<'a> Hunt<'a> {
     pub fn new(capture: &'a Capture, args: &'a Args) -> Self {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        // Without the handler Ctrl-C ends the hunt at once; nothing else depends on it.
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone());
+        interrupt::heed();
         Hunt {
             capture,
             args,
             started: Instant::now(),
-            interrupted,
             report: Report::default(),
+            checked: false,
             proved_race_free: false,
         }
     }
@@ -65,7 +63,7 @@ impl<'a> Hunt<'a> {
             if !self.args.engines.contains(&engine) || (self.args.api && runs) {
                 continue;
             }
-            if self.interrupted.load(Ordering::Relaxed) {
+            if interrupt::requested() {
                 self.weaken(finder, format!("interrupted before {name}"));
                 continue;
             }
@@ -98,6 +96,7 @@ impl<'a> Hunt<'a> {
     fn check(&mut self) -> anyhow::Result<String> {
         let found =
             check::check_capture_with(self.capture, self.args.models.clone(), self.args.api)?;
+        self.checked = true;
         self.proved_race_free = found.conclusion == Conclusion::RaceFree;
         let candidates = found.races.len();
         let excluded: u64 = found.excluded.values().sum();
@@ -112,9 +111,13 @@ impl<'a> Hunt<'a> {
     }
 
     fn run(&mut self) -> anyhow::Result<String> {
+        let limit = self.run_limit();
+        // A server takes its whole time in each run, so it gets as many as fit.
+        let share = self.left().mul_f64(RUN_SHARE);
+        let fitting = (share.as_secs_f64() / limit.as_secs_f64().max(0.001)) as u32;
         let options = run::RunArgs {
-            runs: RUNS,
-            timeout: Some(self.run_limit().as_secs_f64()),
+            runs: fitting.clamp(1, RUNS),
+            timeout: Some(limit.as_secs_f64()),
             quiet: true,
             stdin: self.args.stdin.clone(),
             ..run::RunArgs::default()
