@@ -31,6 +31,10 @@ pub struct OutputArgs {
 
     #[command(flatten)]
     pub ledger: LedgerArgs,
+
+    /// Most races that a text report shows in full; the rest gets a line each.
+    #[arg(skip)]
+    pub blocks: Option<usize>,
 }
 
 impl OutputArgs {
@@ -62,7 +66,7 @@ impl OutputArgs {
     }
 
     fn text(&self, report: &Report) -> String {
-        let options = text_options(self.output.is_none());
+        let options = TextOptions { blocks: self.blocks, ..text_options(self.output.is_none()) };
         racewarden_report::text_with(report, options, &mut sources())
     }
 }
@@ -103,6 +107,7 @@ pub fn text_options(to_stdout: bool) -> TextOptions {
             .or_else(columns)
             .unwrap_or(TextOptions::default().width),
         colour: terminal && !dumb && !set("NO_COLOR"),
+        blocks: None,
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Assembly {
 }
 
 /// Instructions that touch no memory whatever their operands.
-const HARMLESS: [&str; 13] = [
+const HARMLESS: [&str; 11] = [
     "nop",
     "pause",
     "mfence",
@@ -29,8 +29,6 @@ const HARMLESS: [&str; 13] = [
     "cpuid",
     "rdpmc",
     "serialize",
-    "lock",
-    "rep",
     "xgetbv",
 ];
 /// Instructions that touch no memory when all their operands are registers and numbers.
@@ -70,7 +68,7 @@ impl Assembly {
                     return Assembly::Unknown;
                 }
                 prefix = false;
-            } else if !(HARMLESS.contains(&name) || between_registers(name, operands)) {
+            } else if !(is_harmless(name, operands) || between_registers(name, operands)) {
                 return Assembly::Unknown;
             }
         }
@@ -79,6 +77,11 @@ impl Assembly {
             None => Assembly::NoMemory,
         }
     }
+}
+
+/// `rep nop` and `rep; nop` are old spellings of `pause`.
+fn is_harmless(name: &str, operands: &str) -> bool {
+    HARMLESS.contains(&name) || (name == "rep" && matches!(operands.trim(), "" | "nop"))
 }
 
 /// The bytes that `name` works on, if it is one of `stems` with or without a size letter.

@@ -22,13 +22,19 @@ pub struct TextOptions {
     /// Columns of the terminal.
     pub width: usize,
     pub colour: bool,
+    /// So many open races get a block of their own, the strongest first; the others, and those that
+    /// are set aside, get a line each. `None` gives every race its block.
+    pub blocks: Option<usize>,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        TextOptions { width: TWO_COLUMNS_FROM, colour: false }
+        TextOptions { width: TWO_COLUMNS_FROM, colour: false, blocks: None }
     }
 }
+
+/// Most lines for races without a block of their own, for each verdict.
+const MOST_LINES: usize = 12;
 
 /// The report as plain text, without colour and without source lines.
 pub fn render(report: &Report) -> String {
@@ -37,9 +43,17 @@ pub fn render(report: &Report) -> String {
 
 pub fn render_with(report: &Report, options: TextOptions, sources: &mut Sources) -> String {
     let mut out = Writer { out: String::new(), options };
+    let mut blocks = options.blocks.unwrap_or(usize::MAX);
+    let mut rest = Vec::new();
     for race in &report.races {
-        out.race(race, sources);
+        if blocks > 0 && (options.blocks.is_none() || race.verdict.is_open()) {
+            blocks -= 1;
+            out.race(race, sources);
+        } else {
+            rest.push(race);
+        }
     }
+    out.in_brief(&rest);
     out.summary(report);
     out.out
 }
@@ -88,6 +102,26 @@ impl Writer {
         }
         self.out.push('\n');
         self.conclusions(race);
+        self.out.push('\n');
+    }
+
+    /// A line a race, and how to see what is left out.
+    fn in_brief(&mut self, races: &[&Race]) {
+        if races.is_empty() {
+            return;
+        }
+        let mut left_out = 0;
+        for group in races.chunk_by(|a, b| a.verdict == b.verdict) {
+            for race in group.iter().take(MOST_LINES) {
+                self.title(race);
+            }
+            left_out += group.len().saturating_sub(MOST_LINES);
+        }
+        if left_out > 0 {
+            self.line(&Line::plain(format!("… and {left_out} more")));
+        }
+        let text = "each in full: racewarden show R1; all: racewarden races --all";
+        self.line(&Line(vec![Span::painted(text, Paint::Dim)]));
         self.out.push('\n');
     }
 
@@ -261,7 +295,7 @@ mod tests {
     use crate::sample;
 
     fn at(width: usize) -> String {
-        let options = TextOptions { width, colour: false };
+        let options = TextOptions { width, ..TextOptions::default() };
         render_with(&sample::report(), options, &mut sample::sources())
     }
 
@@ -276,6 +310,20 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_block_has_a_line() {
+        let options = TextOptions { width: 120, blocks: Some(1), ..TextOptions::default() };
+        let report = sample::report();
+        let text = render_with(&report, options, &mut sample::sources());
+        for race in &report.races {
+            assert!(text.lines().any(|line| line.starts_with(&race.id)), "{}: {text}", race.id);
+        }
+        let full = at(120);
+        assert!(text.lines().count() < full.lines().count(), "{text}");
+        assert!(text.contains("racewarden races --all"), "{text}");
+        assert_eq!(text.lines().last(), full.lines().last(), "the conclusion is the same");
+    }
+
+    #[test]
     fn empty_report_is_its_conclusion() {
         assert_eq!(render(&Report::default()), "conclusion: unknown\n");
     }
@@ -284,7 +332,7 @@ mod tests {
     fn colour_only_on_demand_and_layout_does_not_depend_on_it() {
         let plain = at(120);
         assert!(!plain.contains('\x1b'));
-        let options = TextOptions { width: 120, colour: true };
+        let options = TextOptions { width: 120, colour: true, blocks: None };
         let coloured = render_with(&sample::report(), options, &mut sample::sources());
         assert!(coloured.contains("\x1b[1;31mharmful"));
         let mut stripped = String::new();

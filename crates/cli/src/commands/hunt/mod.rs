@@ -42,6 +42,10 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values = ["check", "run", "predict", "confirm"])]
     engines: Vec<HuntEngine>,
 
+    /// Show every race in full, the doubtful ones too
+    #[arg(long)]
+    all: bool,
+
     /// Hunt in a library: its exported functions may be called from any thread, and nothing is run
     #[arg(long)]
     api: bool,
@@ -67,7 +71,11 @@ pub enum HuntEngine {
     Confirm,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+/// Races that are shown in full unless `--all` asks for more: what one sitting can take in.
+const BLOCKS: usize = 20;
+
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    args.output.blocks = (!args.all).then_some(BLOCKS);
     let capture = args.inputs.resolve()?;
     let mut hunt = Hunt::new(&capture, &args);
     hunt.conduct();
