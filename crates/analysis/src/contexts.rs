@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::callgraph::CallGraph;
-use crate::effects::{Effect, Effects};
+use crate::effects::{Effect, Effects, Entry};
 use crate::flow::compose;
 use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
@@ -298,8 +298,14 @@ impl<'a> Instantiation<'a> {
             relative.threads = std::mem::take(&mut relative.threads)
                 .into_iter()
                 .map(|(id, live)| {
-                    let many =
-                        Live { many: true, repeated: true, handle: None, range: None, ..live };
+                    let many = Live {
+                        many: true,
+                        repeated: true,
+                        handle: None,
+                        value: None,
+                        range: None,
+                        ..live
+                    };
                     (CreateId::any(id.site), many)
                 })
                 .collect();
@@ -383,8 +389,10 @@ impl<'a> Instantiation<'a> {
         let function = self.contexts[id as usize].function;
         let state = Arc::new(self.absolute(id, &create.state));
         let parent = self.contexts[id as usize].root;
-        let targets =
-            self.points.entries.get(&(function, create.inst)).cloned().unwrap_or_default();
+        let targets = match self.start_of(id, create.inst) {
+            Some(start) => vec![start],
+            None => self.points.entries.get(&(function, create.inst)).cloned().unwrap_or_default(),
+        };
         let argument =
             create.argument.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
         let context = &self.contexts[id as usize];
@@ -437,6 +445,28 @@ impl<'a> Instantiation<'a> {
                 Path::default(),
                 Some((id, create.inst)),
             );
+        }
+    }
+
+    /// The start function, when the create call gets it from its caller and the context knows it:
+    /// a wrapper round `pthread_create` starts in each call what it was given there.
+    fn start_of(&self, id: ContextId, inst: u32) -> Option<FunctionId> {
+        let context = &self.contexts[id as usize];
+        let body = self.program.module.function(context.function);
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
+            &body.instructions[inst as usize].op
+        else {
+            return None;
+        };
+        let entry = self.effects.of(*target)?.iter().find_map(|effect| match effect {
+            Effect::Create { entry: Entry::Argument(index), .. } => Some(*index),
+            _ => None,
+        })?;
+        let Value::Arg(ArgId(index)) = arguments.get(entry as usize)? else { return None };
+        let sym = context.arguments.get(*index as usize)?.as_ref()?;
+        match (sym.as_atom(), sym.offset) {
+            (Some(Atom::Function(function)), 0) => Some(*function),
+            _ => None,
         }
     }
 

@@ -94,6 +94,8 @@ pub struct Released {
 pub struct Live {
     /// Where the thread's handle is stored, while it is certain that it still is there.
     pub handle: Option<Sym>,
+    /// The handle itself, while it is certain that this value is the thread's.
+    pub value: Option<Sym>,
     /// The value passed to the thread.
     pub argument: Option<Sym>,
     /// Several threads of this call may be alive.
@@ -130,6 +132,8 @@ pub struct Path {
     pub acquired: BTreeSet<Sym>,
     pub threads: BTreeMap<CreateId, Live>,
     pub joined: BTreeSet<Sym>,
+    /// Handles, by value, that were waited for.
+    pub joined_values: BTreeSet<Sym>,
     pub joined_ranges: BTreeSet<HandleRange>,
     pub overwritten: BTreeSet<Option<Sym>>,
     /// Allocations and stack slots of this function whose address may be known elsewhere.
@@ -154,7 +158,11 @@ impl Path {
                 .all(|(a, b)| a.lock == b.lock && a.mode == b.mode && a.count == b.count)
             && self.threads.len() == other.threads.len()
             && self.threads.iter().zip(&other.threads).all(|((a, x), (b, y))| {
-                a == b && x.ended == y.ended && x.handle == y.handle && x.many == y.many
+                a == b
+                    && x.ended == y.ended
+                    && x.handle == y.handle
+                    && x.value == y.value
+                    && x.many == y.many
             })
     }
 
@@ -179,6 +187,7 @@ impl Path {
             }
         }
         self.joined.retain(|handle| other.joined.contains(handle));
+        self.joined_values.retain(|value| other.joined_values.contains(value));
         self.joined_ranges.retain(|range| other.joined_ranges.contains(range));
         self.overwritten.extend(other.overwritten.iter().cloned());
         self.escaped.extend(&other.escaped);
@@ -247,6 +256,7 @@ impl Path {
         }
         for live in self.threads.values_mut() {
             live.handle = live.handle.take().filter(|handle| !gone(handle));
+            live.value = live.value.take().filter(|value| !gone(value));
             live.range = live
                 .range
                 .take()
@@ -256,6 +266,7 @@ impl Path {
             }
         }
         self.joined.retain(|handle| !gone(handle));
+        self.joined_values.retain(|value| !gone(value));
         self.joined_ranges
             .retain(|range| ![&range.base, &range.start, &range.bound].into_iter().any(gone));
         if self.overwritten.iter().flatten().any(gone) {
@@ -280,6 +291,7 @@ impl Path {
                 old.current = true;
                 // A second thread in the same place: its handle cannot name both.
                 old.handle = None;
+                old.value = None;
             }
             _ => {
                 self.threads.insert(id, new);
@@ -323,6 +335,19 @@ impl Path {
         }
         if self.joined.len() < MAX_ACQUIRED {
             self.joined.insert(handle.clone());
+        }
+    }
+
+    /// Waits for the thread whose handle is this value.
+    pub fn join_value(&mut self, value: &Sym) {
+        for live in self.threads.values_mut() {
+            if live.value.as_ref() == Some(value) && !live.many {
+                live.ended = true;
+                live.current = false;
+            }
+        }
+        if self.joined_values.len() < MAX_ACQUIRED {
+            self.joined_values.insert(value.clone());
         }
     }
 
@@ -394,6 +419,9 @@ impl Live {
         }
         if self.handle != other.handle {
             self.handle = None;
+        }
+        if self.value != other.value {
+            self.value = None;
         }
         if self.argument != other.argument {
             self.repeated = true;

@@ -60,6 +60,30 @@ pub fn merge_races(races: &mut Vec<Race>, incoming: Vec<Race>) {
     }
 }
 
+/// Drops races with an access that no line is known of (the optimiser made one instruction of two
+/// lines), where a race on the same object with the same other access is known at least as well.
+pub fn drop_placeless(races: &mut Vec<Race>) {
+    let known: Vec<(String, Place, Verdict)> = races
+        .iter()
+        .filter(|race| race.sites.iter().all(|site| site.line != 0))
+        .flat_map(|race| {
+            race.sites.iter().map(|site| (race.object.clone(), place(site), race.verdict))
+        })
+        .collect();
+    races.retain(|race| {
+        let [a, b] = &race.sites;
+        let other = match (a.line, b.line) {
+            (0, line) if line != 0 => b,
+            (line, 0) if line != 0 => a,
+            _ => return true,
+        };
+        let covers = |(object, at, verdict): &(String, Place, Verdict)| {
+            *object == race.object && *at == place(other) && *verdict >= race.verdict
+        };
+        !known.iter().any(covers)
+    });
+}
+
 /// One line may hold several accesses of a kind (`a[i] = b[i] = 0`): columns tell them apart where
 /// both engines know them.
 fn best_match(races: &[Race], positions: &[usize], race: &Race) -> Option<usize> {
@@ -194,6 +218,21 @@ mod tests {
         let read = site(3, 5, AccessKind::Read);
         merge_races(&mut races, vec![race(write(), read, Verdict::Observed, Engine::Run)]);
         assert_eq!(races.len(), 2);
+    }
+
+    #[test]
+    fn a_race_without_a_place_yields_to_one_with() {
+        let (write, read) = (site(3, 5, AccessKind::Write), site(9, 7, AccessKind::Read));
+        let nowhere = site(0, 0, AccessKind::Read);
+        let placeless = race(write.clone(), nowhere.clone(), Verdict::Observed, Engine::Run);
+        let proved = race(write.clone(), read.clone(), Verdict::Confirmed, Engine::Confirm);
+        let mut races = vec![placeless.clone(), proved];
+        drop_placeless(&mut races);
+        assert_eq!(races.len(), 1);
+        let weaker = race(write, read, Verdict::Potential, Engine::Check);
+        let mut races = vec![placeless, weaker];
+        drop_placeless(&mut races);
+        assert_eq!(races.len(), 2, "the only proof stays");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! program, what its link does not find is supplied here.
 //!
 //! Any value is allowed, so any choice of values shows behaviour that is the program's own. Values
-//! are small, differ from call to call, and depend on the calling thread's earlier calls and the
-//! run's seed alone, so that a replay gets what the recorded run got.
+//! are small, differ between threads and from call to call, and depend on nothing but which thread
+//! asks for the how manieth time and the run's seed, so that a replay gets what the recorded run
+//! got.
 //!
 //! A function that is itself called `__VERIFIER_atomic_…` excludes all others of the kind by
 //! agreement: [`guard_atomic_bodies`] makes that so.
@@ -33,13 +34,16 @@ const COMMON: &str = r#"
 #include <string.h>
 #include <unistd.h>
 static pthread_mutex_t section = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static __thread unsigned long calls;
+static unsigned long threads;
+static __thread unsigned long number, calls;
 static unsigned long choose(void) {
   static const unsigned char values[] = {0, 1, 1, 0, 2, 1, 3, 0, 5, 1, 0, 7, 2, 0, 1, 4};
   const char *options = getenv("RACEWARDEN_OPTIONS");
   const char *seed = options ? strstr(options, "seed=") : 0;
   unsigned long first = seed ? strtoul(seed + 5, 0, 10) * 5 : 0;
-  return values[(first + calls++) % sizeof values];
+  if (!number)
+    number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+  return values[(first + number * 3 + calls++) % sizeof values];
 }
 "#;
 

@@ -7,6 +7,7 @@ use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::{Assembly, Callee, FunctionId, Value};
 
 use super::edges::assume;
+use super::handles::RESULT;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
 use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
 use crate::pointsto::{Location, ObjectKind};
@@ -186,6 +187,7 @@ impl Flow<'_> {
         self.summary.ends_thread |= summary.ends_thread;
         let result = self.syms.inst(inst);
         let bind = |atom: &Atom| match atom {
+            Atom::Argument(LOCAL, RESULT) => Some(result.clone()),
             Atom::Argument(LOCAL, index) => arguments.get(*index as usize)?.clone(),
             _ => None,
         };
@@ -259,13 +261,19 @@ impl Flow<'_> {
                 self.create(inst, (*handle, *entry, *argument, *extent), passed, arguments, paths);
             }
             Effect::Join { handle, by_address, success } => {
-                let place = arguments
-                    .get(*handle as usize)
-                    .and_then(|value| self.handle_place(inst, value, *by_address));
-                if let Some(place) = place {
+                let Some(handle) = arguments.get(*handle as usize) else { return };
+                let place = self.handle_place(inst, handle, *by_address);
+                let value = if *by_address { None } else { self.sym(handle) };
+                if place.is_some() || value.is_some() {
                     self.split(inst, *success, paths, &|path, done| {
-                        if done {
-                            path.join_thread(&place);
+                        if !done {
+                            return;
+                        }
+                        if let Some(place) = &place {
+                            path.join_thread(place);
+                        }
+                        if let Some(value) = &value {
+                            path.join_value(value);
                         }
                     });
                 }
@@ -487,6 +495,7 @@ impl Flow<'_> {
         for path in paths.iter_mut() {
             let live = Live {
                 handle: place.clone().filter(|_| !extent.many),
+                value: None,
                 argument: argument.clone(),
                 many: extent.many,
                 current: true,

@@ -46,6 +46,11 @@ pub fn compose(
             path.join_thread(&handle);
         }
     }
+    for value in &effect.joined_values {
+        if let Some(value) = value.substitute(bind) {
+            path.join_value(&value);
+        }
+    }
     for range in &effect.joined_ranges {
         if let Some(range) = bind_range(range, bind) {
             path.join_range(&range);
@@ -54,6 +59,7 @@ pub fn compose(
     for (id, live) in &effect.threads {
         let bound = Live {
             handle: live.handle.as_ref().and_then(|handle| handle.substitute(bind)),
+            value: live.value.as_ref().and_then(|value| value.substitute(bind)),
             argument: live.argument.as_ref().and_then(|argument| argument.substitute(bind)),
             range: live.range.as_ref().and_then(|range| bind_range(range, bind)).map(Arc::new),
             ..live.clone()
@@ -65,6 +71,7 @@ pub fn compose(
                 old.many = true;
                 old.repeated = true;
                 old.handle = None;
+                old.value = None;
                 old.range = None;
                 old.current = true;
             }

@@ -6,10 +6,39 @@ use racewarden_ir::{Callee, InstId, Op, Value};
 use super::Flow;
 use crate::effects::Effect;
 use crate::loops::{Induction, induction};
-use crate::state::HandleRange;
+use crate::state::{HandleRange, Path};
 use crate::sym::{Atom, LOCAL, Sym};
 
+/// Stands for a function's result among the arguments that a caller puts in its place.
+pub(super) const RESULT: u32 = u32::MAX;
+
+/// The name that a handle has for the caller: it is the result, or what the caller passed in.
+pub(super) fn leaving(value: Sym, result: Option<&Sym>) -> Option<Sym> {
+    if Some(&value) == result {
+        return Some(Sym::atom(Atom::Argument(LOCAL, RESULT)));
+    }
+    let own = value.mentions(&|atom| matches!(atom, Atom::Inst(LOCAL, _) | Atom::Stack(LOCAL, _)));
+    (!own).then_some(value)
+}
+
 impl Flow<'_> {
+    /// What is loaded from the place where a handle is known to be is that handle.
+    pub(super) fn load_handle(&self, inst: u32, address: &Value, paths: &mut [Path]) -> bool {
+        let stored = |path: &Path| path.threads.values().any(|live| live.handle.is_some());
+        if !paths.iter().any(stored) {
+            return false;
+        }
+        let (Some(place), value) = (self.sym(address), self.syms.inst(inst)) else { return false };
+        let mut changed = false;
+        for live in paths.iter_mut().flat_map(|path| path.threads.values_mut()) {
+            if live.handle.as_ref() == Some(&place) && !live.many && live.value.is_none() {
+                live.value = Some(value.clone());
+                changed = true;
+            }
+        }
+        changed
+    }
+
     pub(super) fn induction_of(&mut self, phi: u32) -> Option<Induction> {
         if let Some(known) = self.inductions.get(&phi) {
             return known.clone();

@@ -265,7 +265,7 @@ impl<'a> Flow<'a> {
         match op {
             Op::Load { address, size, order, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Read, order.is_some());
-                false
+                self.load_handle(inst, address, paths)
             }
             Op::Store { address, value, size, order, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, order.is_some());
@@ -364,6 +364,7 @@ impl<'a> Flow<'a> {
             for (id, live) in &path.threads {
                 possible.threads.entry(id.clone()).or_insert_with(|| Live {
                     handle: None,
+                    value: None,
                     range: None,
                     ended: false,
                     ..live.clone()
@@ -383,6 +384,10 @@ impl<'a> Flow<'a> {
             let result = sym.as_ref().and_then(|sym| {
                 if is_address(sym) { Some(Fact::Differs(0)) } else { path.fact(sym) }
             });
+            for live in path.threads.values_mut() {
+                live.value =
+                    live.value.take().and_then(|value| handles::leaving(value, sym.as_ref()));
+            }
             self.exits.push(Exit { path: path.clone(), result });
             let fresh = sym.as_ref().and_then(Sym::as_atom).is_some_and(|atom| match atom {
                 Atom::Inst(LOCAL, inst) => {

@@ -5,4 +5,5 @@ pub mod futex;
 pub mod name;
 pub mod output;
 pub mod real;
+pub mod settle;
 pub mod tls;

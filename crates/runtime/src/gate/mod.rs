@@ -87,6 +87,22 @@ extern "C" fn take_orders(_argc: i32, _argv: *const *const u8, environment: *con
     }
 }
 
+/// Runs after the program's own constructors, so that the handler goes before theirs.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LAST: extern "C" fn() = register_wait;
+
+extern "C" fn register_wait() {
+    if state::is_active() {
+        // SAFETY: the handler takes nothing and stands for the whole run.
+        unsafe { libc::atexit(wait_for_others) };
+    }
+}
+
+extern "C" fn wait_for_others() {
+    crate::common::settle::settle(state::is_busy);
+}
+
 extern "C" fn watch() {
     if state::is_active() {
         threads::activate();

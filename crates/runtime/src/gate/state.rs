@@ -45,6 +45,11 @@ pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
 
+/// Whether a thread is held or meets another.
+pub fn is_busy() -> bool {
+    with(|shared| shared.orchestrator.is_busy()).unwrap_or(false)
+}
+
 pub fn word(thread: u32) -> &'static AtomicU32 {
     &WORDS[thread as usize % WORDS.len()]
 }

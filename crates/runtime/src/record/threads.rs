@@ -130,6 +130,22 @@ extern "C" fn start(_: i32, _: *const *const c_char, environment: *const *const 
     sync(SyncOp::Begin, 0, 0);
 }
 
+/// Runs after the program's own constructors, so that the handler goes before theirs.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LAST: extern "C" fn() = register_wait;
+
+extern "C" fn register_wait() {
+    if KEY.load(Ordering::Relaxed) != 0 {
+        // SAFETY: the handler takes nothing and stands for the whole run.
+        unsafe { libc::atexit(wait_for_others) };
+    }
+}
+
+extern "C" fn wait_for_others() {
+    crate::common::settle::settle(|| false);
+}
+
 fn variable(environment: *const *const c_char, name: &[u8]) -> Option<&'static CStr> {
     let mut at = environment;
     // SAFETY: the environment is a null-terminated list of C strings that lives for the run.

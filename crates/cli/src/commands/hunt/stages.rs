@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use racewarden_capture::Capture;
 use racewarden_finding::{
-    Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, merge_races,
+    Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, drop_placeless, merge_races,
 };
 
 use super::{Args, HuntEngine};
@@ -84,6 +84,7 @@ impl<'a> Hunt<'a> {
     /// The report with its conclusion: proof makes it racy; race-free is only what the static
     /// engine proved, and only when no run contradicts it.
     pub fn finish(mut self) -> Report {
+        drop_placeless(&mut self.report.races);
         self.report.conclusion = match conclude(&self.report.races, &self.report.notes, false) {
             Conclusion::Racy => Conclusion::Racy,
             _ if self.proved_race_free && self.report.races.is_empty() => Conclusion::RaceFree,
@@ -158,6 +159,8 @@ impl<'a> Hunt<'a> {
         if !self.report.races.iter().any(|race| race.verdict.is_open()) {
             return Ok("nothing to confirm".to_owned());
         }
+        // What time is left goes to what is most likely real.
+        self.report.races.sort_by_key(|race| std::cmp::Reverse((race.verdict, race.rank)));
         let limits = Limits {
             runs: 16,
             time: self.left(),

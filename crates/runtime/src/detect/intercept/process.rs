@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 use crate::common::futex::raw_syscall;
+use crate::common::settle::settle;
 use crate::common::tls;
 use crate::detect::engine::{self, enter};
 use crate::detect::thread::REGISTRY;
@@ -85,6 +86,21 @@ extern "C" fn at_end() {
         }
     }
 }
+
+extern "C" fn wait_for_others() {
+    settle(|| false);
+}
+
+/// Runs after the program's own constructors, so that the handler goes before those that they
+/// registered: the others must not run on into destroyed objects.
+extern "C" fn register_wait() {
+    // SAFETY: the handler takes nothing and stands for the whole run.
+    unsafe { libc::atexit(wait_for_others) };
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REGISTER_WAIT: extern "C" fn() = register_wait;
 
 #[used]
 #[unsafe(link_section = ".fini_array.00001")]
