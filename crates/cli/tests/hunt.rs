@@ -78,6 +78,16 @@ fn a_locked_program_is_race_free_and_a_missing_file_is_a_failure() {
 }
 
 #[test]
+fn bitcode_that_no_engine_can_read_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cut.bc"), b"BC\xc0\xde\x35\x14\0\0").unwrap();
+    let output = racewarden(folder.path()).args(["hunt", "cut.bc"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cut.bc: not readable as LLVM bitcode"), "{said}");
+}
+
+#[test]
 fn a_program_that_never_exits_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("server.c");

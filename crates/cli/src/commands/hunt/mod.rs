@@ -78,7 +78,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     args.output.blocks = (!args.all).then_some(BLOCKS);
     let capture = args.inputs.resolve()?;
     let mut hunt = Hunt::new(&capture, &args);
-    hunt.conduct();
+    hunt.conduct()?;
     let checked = hunt.checked;
     let mut report = hunt.finish();
     // The static engine saw the whole target, so a race that is absent now is gone.

@@ -48,7 +48,8 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    pub fn conduct(&mut self) {
+    /// Goes through the stages. Fails when not one of the engines that look for races could work.
+    pub fn conduct(&mut self) -> anyhow::Result<()> {
         let units = self.capture.units.len();
         tell("capture", &format!("{units} {}", plural(units, "unit")));
         type Stage<'a> = fn(&mut Hunt<'a>) -> anyhow::Result<String>;
@@ -58,6 +59,8 @@ impl<'a> Hunt<'a> {
             (HuntEngine::Predict, "predict", Engine::Predict, Hunt::predict),
             (HuntEngine::Confirm, "confirm", Engine::Confirm, Hunt::confirm),
         ];
+        let mut first_failure = None;
+        let mut worked = false;
         for (engine, name, finder, stage) in stages {
             let runs = engine != HuntEngine::Check;
             if !self.args.engines.contains(&engine) || (self.args.api && runs) {
@@ -72,12 +75,20 @@ impl<'a> Hunt<'a> {
                 continue;
             }
             match stage(self) {
-                Ok(summary) => tell(name, &summary),
+                Ok(summary) => {
+                    tell(name, &summary);
+                    worked |= engine != HuntEngine::Confirm;
+                }
                 Err(error) => {
                     tell(name, &format!("failed: {error:#}"));
                     self.weaken(finder, format!("{name} failed: {error:#}"));
+                    first_failure.get_or_insert(error);
                 }
             }
+        }
+        match first_failure {
+            Some(error) if !worked => Err(error),
+            _ => Ok(()),
         }
     }
 
