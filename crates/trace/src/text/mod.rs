@@ -1,6 +1,7 @@
 //! The STD text format: one event a line, `THREAD|operation(operand)|location`.
 //!
-//! Operations are `r`, `w`, `acq`, `rel`, `fork`, `join`, `begin` and `end`. Published traces have
+//! Operations are `r`, `w`, `acq`, `rel`, `fork`, `join`, `begin` and `end`; `enter`, `exit`,
+//! `branch`, `req` and `dummy`, which order nothing, are left out. Published traces have
 //! defects (a fork logged twice, thread operands without their prefix, a recording that was cut
 //! off), and a defect that is read as if it were not there yields races that do not exist. So
 //! reading has two steps: [`parse`](parse::parse) refuses every line it cannot read, and
@@ -26,11 +27,16 @@ pub struct Repair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RepairKind {
     TruncatedLastLine,
+    OrdersNothing,
+    NoLocation,
     ThreadNamedWithoutPrefix,
     UnknownThread,
     RepeatedFork,
     LateFork,
     RepeatedJoin,
+    EarlyJoin,
+    EarlyEnd,
+    LateBegin,
     ReleaseWithoutAcquire,
     ReusedThread,
     NestedAcquire,

@@ -59,7 +59,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Parsed<'_>, TextError> {
             None => (std::mem::take(&mut rest), false),
         };
         let line = line.strip_suffix(b"\r").unwrap_or(line).trim_ascii();
-        if line.is_empty() {
+        if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
         match parsed.line(line, line_number) {
@@ -86,17 +86,31 @@ pub(super) fn parse(text: &[u8]) -> Result<Parsed<'_>, TextError> {
 }
 
 impl<'a> Parsed<'a> {
+    /// The line itself stands for a location that the trace does not give.
+    fn unplaced(&mut self, line: u32) -> Location {
+        let text = "no location; the number of the line stands for it".to_owned();
+        self.repairs.push(Repair { line, kind: RepairKind::NoLocation, text });
+        Location::number(line).unwrap_or(Location::named(0))
+    }
+
     fn line(&mut self, line: &'a [u8], line_number: u32) -> Result<(), TextError> {
         let malformed = || TextError::Line { line: line_number, text: shown(line) };
         let bar = line.iter().position(|&b| b == b'|').ok_or_else(malformed)?;
         let (thread, rest) = (line[..bar].trim_ascii(), &line[bar + 1..]);
-        let bar = rest.iter().rposition(|&b| b == b'|').ok_or_else(malformed)?;
-        let (operation, location) = (rest[..bar].trim_ascii(), rest[bar + 1..].trim_ascii());
+        let (operation, location) = fields(rest);
         let open = operation.iter().position(|&b| b == b'(').ok_or_else(malformed)?;
         let name = &operation[..open];
         let operand = operation[open + 1..].strip_suffix(b")").ok_or_else(malformed)?;
-        if thread.is_empty() || location.is_empty() || operand.contains(&b'|') {
+        if thread.is_empty() || location.is_some_and(<[u8]>::is_empty) {
             return Err(malformed());
+        }
+        if orders_nothing(name) {
+            self.repairs.push(Repair {
+                line: line_number,
+                kind: RepairKind::OrdersNothing,
+                text: format!("`{}` orders nothing; left out", shown(name)),
+            });
+            return Ok(());
         }
         let kind = kind_of(name)
             .ok_or_else(|| TextError::Operation { line: line_number, operation: shown(name) })?;
@@ -110,14 +124,36 @@ impl<'a> Parsed<'a> {
             Kind::Fork | Kind::Join => self.threads.intern(operand),
             _ => thread.0,
         };
-        let location = match number(location) {
-            Some(number) => number,
-            None => Location::named(self.locations.intern(location)),
+        let location = match location.map(|text| (number(text), text)) {
+            Some((Some(number), _)) => number,
+            Some((None, text)) => Location::named(self.locations.intern(text)),
+            None => self.unplaced(line_number),
         };
         self.events.push(Event { thread, kind, object, location });
         self.lines.push(line_number);
         if self.events.len() >= 1 << 31 { Err(TextError::TooLong) } else { Ok(()) }
     }
+}
+
+/// Splits `operation(operand)|location`. The operand may hold bars; the location may be missing.
+fn fields(rest: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut from = 0;
+    while let Some(close) = rest[from..].iter().position(|&b| b == b')') {
+        let after = from + close + 1;
+        let blanks = rest[after..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        if rest.get(after + blanks) == Some(&b'|') {
+            let location = rest[after + blanks + 1..].trim_ascii();
+            return (rest[..after].trim_ascii(), Some(location));
+        }
+        from = after;
+    }
+    (rest.trim_ascii(), None)
+}
+
+/// Events that published tools log beside the ones that order: methods, branches, requests of
+/// locks (the acquisition follows), fillers.
+fn orders_nothing(name: &[u8]) -> bool {
+    matches!(name, b"enter" | b"exit" | b"branch" | b"req" | b"dummy")
 }
 
 fn kind_of(name: &[u8]) -> Option<Kind> {

@@ -8,11 +8,16 @@
 //! | a fork of a thread that already runs | left out: the thread did not wait for it |
 //! | a second join | left out |
 //! | a release without its acquire, the lock unused before | held since the thread's first event |
-//! | a release without its acquire otherwise | refused |
+//! | a release without its acquire, the lock free | held since as early as the trace allows |
+//! | a release of a lock that another thread holds | refused |
 //! | an acquire of a lock that its thread holds | re-entrant: the inner pair is left out |
 //! | an acquire of a lock that another thread holds | refused |
 //! | events after a join, fork again in between | a new thread of the same name |
-//! | events after a join otherwise; before `begin`; after `end` | refused |
+//! | events after a join otherwise | the join waited only for the events before it |
+//! | events before `begin` or after `end` | that `begin` or `end` is left out |
+//!
+//! A section that is read as longer than it was, and a join that is read as waiting for more than
+//! it did, only rule schedules out: no repair makes a race of what is none.
 
 use rustc_hash::FxHashMap;
 
@@ -38,8 +43,11 @@ struct Validator {
     first_event: Vec<Option<usize>>,
     /// Per lock: its holder and the depth of re-entry.
     held: FxHashMap<u32, (ThreadId, u32)>,
-    /// Locks that were taken at least once.
-    used: FxHashMap<u32, u32>,
+    /// Per lock: where its last section ended in `events`.
+    freed: FxHashMap<u32, usize>,
+    /// Joins and ends that events of their thread follow.
+    too_early: Vec<bool>,
+    tokens: u32,
     /// Acquisitions to put in front of an event of `events`.
     early: Vec<(usize, Event)>,
     events: Vec<Event>,
@@ -55,19 +63,22 @@ pub(super) fn validate(parsed: Parsed<'_>) -> Result<ReadTrace, TextError> {
         current: (0..count as u32).map(ThreadId).collect(),
         first_event: vec![None; count],
         held: FxHashMap::default(),
-        used: FxHashMap::default(),
+        freed: FxHashMap::default(),
+        too_early: Vec::new(),
+        tokens: 0,
         early: Vec::new(),
         events: Vec::with_capacity(events.len()),
         repairs,
     };
     let meant = validator.resolve_thread_operands(&events, &lines);
-    for (mut event, line) in events.into_iter().zip(lines) {
+    validator.too_early = too_early(&events, &meant);
+    for (number, (mut event, line)) in events.into_iter().zip(lines).enumerate() {
         if matches!(event.kind, Kind::Fork | Kind::Join) {
             event.object = meant[event.object as usize];
         }
-        validator.event(event, line, &locks.names)?;
+        validator.event(number, event, line, &locks.names)?;
     }
-    let Validator { threads, mut early, events, repairs, .. } = validator;
+    let Validator { threads, mut early, events, repairs, tokens, .. } = validator;
     let events = if early.is_empty() {
         events
     } else {
@@ -79,10 +90,28 @@ pub(super) fn validate(parsed: Parsed<'_>) -> Result<ReadTrace, TextError> {
         variables: variables.names,
         locks: locks.names,
         location_names: locations.names,
-        tokens: 0,
+        tokens,
         events,
     };
     Ok(ReadTrace { trace, repairs })
+}
+
+/// Which joins and ends come before a later event of the same thread, with no fork in between.
+fn too_early(events: &[Event], meant: &[u32]) -> Vec<bool> {
+    let mut goes_on: Vec<bool> = vec![false; meant.len()];
+    let mut early = vec![false; events.len()];
+    for (number, event) in events.iter().enumerate().rev() {
+        let own = event.thread.index();
+        match event.kind {
+            Kind::Fork => goes_on[meant[event.object as usize] as usize] = false,
+            Kind::Join => early[number] = goes_on[meant[event.object as usize] as usize],
+            Kind::End => early[number] = goes_on[own],
+            _ => {}
+        }
+        // An end that is repeated is not more of the thread.
+        goes_on[own] |= event.kind != Kind::End;
+    }
+    early
 }
 
 fn insert_early(events: Vec<Event>, early: &[(usize, Event)]) -> Vec<Event> {
@@ -139,9 +168,17 @@ impl Validator {
         meant
     }
 
-    fn event(&mut self, mut event: Event, line: u32, locks: &[Box<str>]) -> Result<(), TextError> {
+    fn event(
+        &mut self,
+        number: usize,
+        mut event: Event,
+        line: u32,
+        locks: &[Box<str>],
+    ) -> Result<(), TextError> {
         event.thread = self.current[event.thread.index()];
-        self.check_alive(&event, line)?;
+        if !self.is_alive(number, &event, line)? {
+            return Ok(());
+        }
         if self.first_event[event.thread.index()].is_none() {
             self.first_event[event.thread.index()] = Some(self.events.len());
         }
@@ -149,7 +186,7 @@ impl Validator {
             Kind::Acquire => self.acquire(&event, line, locks)?,
             Kind::Release => self.release(&event, line, locks)?,
             Kind::Fork => self.fork(&mut event, line)?,
-            Kind::Join => self.join(&mut event, line)?,
+            Kind::Join => self.join(number, &mut event, line)?,
             Kind::End => {
                 self.life[event.thread.index()] = Life::Ended;
                 true
@@ -162,11 +199,22 @@ impl Validator {
         Ok(())
     }
 
-    fn check_alive(&mut self, event: &Event, line: u32) -> Result<(), TextError> {
-        let life = &mut self.life[event.thread.index()];
-        let name = &self.threads[event.thread.index()];
+    /// Whether the event counts; it does not when it only says wrongly when its thread lives.
+    fn is_alive(&mut self, number: usize, event: &Event, line: u32) -> Result<bool, TextError> {
+        let thread = event.thread.index();
+        let name = self.threads[thread].clone();
         let refuse = |text: String| Err(TextError::Contradiction { line, text });
-        match *life {
+        match self.life[thread] {
+            Life::Ended if event.kind == Kind::End => {
+                let text = format!("thread `{name}` ends again; left out");
+                self.repair(line, RepairKind::EarlyEnd, text);
+                return Ok(false);
+            }
+            Life::Joined if event.kind == Kind::End => {
+                let text = format!("thread `{name}` ends after it was joined; left out");
+                self.repair(line, RepairKind::EarlyEnd, text);
+                return Ok(false);
+            }
             Life::Ended => return refuse(format!("an event of thread `{name}` after its end")),
             Life::Joined => {
                 return refuse(format!(
@@ -174,15 +222,22 @@ impl Validator {
                 ));
             }
             Life::Running if event.kind == Kind::Begin => {
-                return refuse(format!("thread `{name}` begins after its first event"));
+                let text = format!("thread `{name}` begins after its first event; left out");
+                self.repair(line, RepairKind::LateBegin, text);
+                return Ok(false);
             }
-            _ => *life = Life::Running,
+            _ => {}
         }
-        Ok(())
+        if event.kind == Kind::End && self.too_early[number] {
+            let text = format!("thread `{name}` goes on after its end; the end is left out");
+            self.repair(line, RepairKind::EarlyEnd, text);
+            return Ok(false);
+        }
+        self.life[thread] = Life::Running;
+        Ok(true)
     }
 
     fn acquire(&mut self, event: &Event, line: u32, locks: &[Box<str>]) -> Result<bool, TextError> {
-        *self.used.entry(event.object).or_default() += 1;
         match self.held.get_mut(&event.object) {
             None => {
                 self.held.insert(event.object, (event.thread, 1));
@@ -219,11 +274,12 @@ impl Validator {
                 let outermost = *depth == 0;
                 if outermost {
                     self.held.remove(&event.object);
+                    self.freed.insert(event.object, self.events.len());
                 }
                 return Ok(outermost);
             }
-            None if !self.used.contains_key(&event.object) => {}
-            _ => {
+            None => {}
+            Some(_) => {
                 return Err(TextError::Contradiction {
                     line,
                     text: format!(
@@ -232,13 +288,18 @@ impl Validator {
                 });
             }
         }
-        // Nobody took the lock before: the only reading is that the recording began while the
-        // thread held it.
-        *self.used.entry(event.object).or_default() += 1;
+        // The acquisition is not in the trace; the longest section that it allows is the one that
+        // rules out most.
+        let freed = self.freed.insert(event.object, self.events.len());
         let first = self.first_event[event.thread.index()].unwrap_or(self.events.len());
+        let first = freed.map_or(first, |freed| first.max(freed + 1));
+        let since = match freed {
+            None => "the thread's first event",
+            Some(_) => "the lock was last free",
+        };
         self.early.push((first, Event { kind: Kind::Acquire, ..*event }));
         let text = format!(
-            "thread `{thread}` releases lock `{lock}`, which it never took; read as held since the thread's first event"
+            "thread `{thread}` releases lock `{lock}`, which it did not take; read as held since {since}"
         );
         self.repair(line, RepairKind::ReleaseWithoutAcquire, text);
         Ok(true)
@@ -278,7 +339,7 @@ impl Validator {
         Ok(true)
     }
 
-    fn join(&mut self, event: &mut Event, line: u32) -> Result<bool, TextError> {
+    fn join(&mut self, number: usize, event: &mut Event, line: u32) -> Result<bool, TextError> {
         let child = self.current[event.object as usize];
         let name = self.threads[child.index()].clone();
         if child == event.thread {
@@ -289,6 +350,24 @@ impl Validator {
             let text = format!("thread `{name}` is joined again; left out");
             self.repair(line, RepairKind::RepeatedJoin, text);
             return Ok(false);
+        }
+        if self.too_early[number] {
+            let text = format!(
+                "thread `{name}` goes on after it is joined; the join waits only for what is before"
+            );
+            self.repair(line, RepairKind::EarlyJoin, text);
+            let token = self.tokens;
+            self.tokens += 1;
+            if self.first_event[child.index()].is_some() {
+                self.events.push(Event {
+                    thread: child,
+                    kind: Kind::Notify,
+                    object: token,
+                    ..*event
+                });
+            }
+            (event.kind, event.object) = (Kind::Await, token);
+            return Ok(true);
         }
         self.life[child.index()] = Life::Joined;
         event.object = child.0;
