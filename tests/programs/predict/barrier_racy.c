@@ -3,6 +3,7 @@
 static pthread_barrier_t meeting;
 static int data;
 static void *first(void *unused) {
+  finished();
   pthread_barrier_wait(&meeting);
   data = 1; // RACE!
   return unused;

@@ -4,6 +4,7 @@ static pthread_barrier_t meeting;
 static int data;
 static void *first(void *unused) {
   data = 1; // NORACE
+  finished();
   pthread_barrier_wait(&meeting);
   return unused;
 }

@@ -1,7 +1,5 @@
 // Figure 2: the read of s1.f may see 3 or 2; both keep the branch, so the writes of s2.f race.
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "program.h"
 struct s { int f; };
 static struct s *s1, *s2;
 static void *first(void *unused) {
@@ -11,7 +9,7 @@ static void *first(void *unused) {
   return unused;
 }
 static void *second(void *unused) {
-  usleep(30000);
+  late();
   struct s w;
   w.f = 10;
   int z = w.f;
@@ -25,7 +23,8 @@ int main(void) {
   s1 = calloc(1, sizeof *s1);
   s2 = calloc(1, sizeof *s2);
   pthread_t a, b;
-  pthread_create(&a, 0, first, 0);
+  prepare();
+  pthread_create(&a, 0, lead, (void *)first);
   pthread_create(&b, 0, second, 0);
   pthread_join(a, 0);
   pthread_join(b, 0);

@@ -1,8 +1,5 @@
 // As figure 2, but only the last value opens the branch: the write of s2.f is behind it.
-#include <pthread.h>
-#include <stdlib.h>
-#include <stdatomic.h>
-#include <unistd.h>
+#include "program.h"
 struct s { _Atomic int f; int g; };
 static struct s s1;
 static int guarded;
@@ -13,7 +10,7 @@ static void *first(void *unused) {
   return unused;
 }
 static void *second(void *unused) {
-  usleep(30000);
+  late();
   int y = atomic_load(&s1.f);
   int x = y + 10;
   if (x > 25)
@@ -22,7 +19,8 @@ static void *second(void *unused) {
 }
 int main(void) {
   pthread_t a, b;
-  pthread_create(&a, 0, first, 0);
+  prepare();
+  pthread_create(&a, 0, lead, (void *)first);
   pthread_create(&b, 0, second, 0);
   pthread_join(a, 0);
   pthread_join(b, 0);

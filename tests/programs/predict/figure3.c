@@ -1,9 +1,6 @@
 // Figure 3: the base object of line 7 depends on which write of y is read, so it must stay o2;
 // the accesses of o2.f are ordered through y and the atomic hand-over.
-#include <pthread.h>
-#include <stdlib.h>
-#include <stdatomic.h>
-#include <unistd.h>
+#include "program.h"
 struct o { int f; };
 static struct o o1, o2;
 static struct o *_Atomic y = &o1;
@@ -13,14 +10,15 @@ static void *first(void *unused) {
   return unused;
 }
 static void *second(void *unused) {
-  usleep(30000);
+  late();
   struct o *z = atomic_load(&y);
   int w = z->f; // NORACE
   return (void *)(long)w;
 }
 int main(void) {
   pthread_t a, b;
-  pthread_create(&a, 0, first, 0);
+  prepare();
+  pthread_create(&a, 0, lead, (void *)first);
   pthread_create(&b, 0, second, 0);
   pthread_join(a, 0);
   pthread_join(b, 0);

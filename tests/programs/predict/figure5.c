@@ -1,6 +1,5 @@
 // Figure 5 (bounded buffer): the check reads what the halt writes, but its outcome does not need it.
-#include <pthread.h>
-#include <unistd.h>
+#include "program.h"
 static int halted, count = 1;
 static int items[4];
 static void *closer(void *unused) {
@@ -8,14 +7,15 @@ static void *closer(void *unused) {
   return unused;
 }
 static void *taker(void *unused) {
-  usleep(30000);
+  late();
   if (count > 0)          // RACE!
     items[0] = count - 1; // RACE!
   return unused;
 }
 int main(void) {
   pthread_t a, b;
-  pthread_create(&a, 0, closer, 0);
+  prepare();
+  pthread_create(&a, 0, lead, (void *)closer);
   pthread_create(&b, 0, taker, 0);
   pthread_join(a, 0);
   pthread_join(b, 0);

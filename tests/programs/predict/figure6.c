@@ -1,7 +1,6 @@
 // Figure 6 (merge sort): the pool is used up in the run, so the branch for one child is not taken;
 // the two lines are synchronised on different locks.
-#include <pthread.h>
-#include <unistd.h>
+#include "program.h"
 enum { TOTAL = 5 };
 static int alive = 3;
 static pthread_mutex_t pool = PTHREAD_MUTEX_INITIALIZER;
@@ -22,7 +21,7 @@ static void *thread2(void *unused) {
   return unused;
 }
 static void *thread1(void *unused) {
-  usleep(30000);
+  late();
   if (available() == 1) {
     pthread_mutex_lock(&self);
     alive = alive + 1; // RACE!
@@ -31,13 +30,14 @@ static void *thread1(void *unused) {
   return unused;
 }
 static void *thread3(void *unused) {
-  usleep(1000);
+  late();
   available();
   return unused;
 }
 int main(void) {
   pthread_t a, b, c;
-  pthread_create(&b, 0, thread2, 0);
+  prepare();
+  pthread_create(&b, 0, lead, (void *)thread2);
   pthread_create(&a, 0, thread1, 0);
   pthread_create(&c, 0, thread3, 0);
   pthread_join(a, 0);

@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{PlaceId, Places};
-use super::model::{self, Answer, End};
+use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
 use super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
+use super::tracks::End;
 use super::walk::{Image, walk};
 use crate::order;
 
@@ -61,8 +62,10 @@ pub struct ValueRace {
     pub found_by: FoundBy,
     pub accesses: [RacingAccess; 2],
     pub place: PlaceId,
-    /// What happens before, in order: thread, instruction, visit.
+    /// What happens before, in order: thread, instruction, visit; of each turn of a thread only
+    /// the first and the last.
     pub before: Vec<(usize, Spot, u64)>,
+    pub witness_events: usize,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -75,6 +78,8 @@ pub struct ValueCounts {
     pub detours: u64,
     /// Later visits of an instruction to a place that were not tried.
     pub skipped: u64,
+    /// Whether there were more candidates than are looked at.
+    pub cut_short: bool,
 }
 
 /// What was found in a recording.
@@ -95,6 +100,8 @@ pub struct ValueLimits {
     pub total: Duration,
     /// Candidates tried per pair of instructions.
     pub per_pair: usize,
+    /// Events before the earlier access that a query looks back over.
+    pub window: usize,
 }
 
 impl Default for ValueLimits {
@@ -104,6 +111,7 @@ impl Default for ValueLimits {
             query: Duration::from_secs(3),
             total: Duration::from_secs(60),
             per_pair: 24,
+            window: MOST_NODES,
         }
     }
 }
@@ -204,14 +212,19 @@ fn kind_of(writes: bool) -> AccessKind {
 /// Finds path events by thread and sequence number, and numbers instructions as locations.
 struct Spots {
     by_sequence: FxHashMap<(usize, u64), (usize, Option<Location>)>,
+    visible: FxHashMap<(usize, u64), usize>,
 }
 
 impl Spots {
     fn new(paths: &[ThreadPath]) -> Self {
         let mut numbers: BTreeMap<Spot, u32> = BTreeMap::new();
         let mut by_sequence = FxHashMap::default();
+        let mut visible = FxHashMap::default();
         for (thread, path) in paths.iter().enumerate() {
             for (number, event) in path.events.iter().enumerate() {
+                if event.kind.is_visible() {
+                    visible.insert((thread, event.sequence), number);
+                }
                 let Some((_, _, atomic)) = access_of(&event.kind) else { continue };
                 let next = numbers.len() as u32;
                 let location = *numbers.entry(event.spot).or_insert(next);
@@ -219,7 +232,7 @@ impl Spots {
                 by_sequence.insert((thread, event.sequence), (number, location));
             }
         }
-        Spots { by_sequence }
+        Spots { by_sequence, visible }
     }
 
     /// `None` for an atomic access, and for one beyond the walked path.
@@ -250,27 +263,45 @@ fn order_race(scene: &Scene, spots: &Spots, race: &order::OrderRace) -> Option<V
         })
     };
     let accesses = [side(candidate.first)?, side(candidate.second)?];
-    let mut sync_events: FxHashMap<(usize, u64), usize> = FxHashMap::default();
-    for (thread, path) in scene.paths.iter().enumerate() {
-        for (number, event) in path.events.iter().enumerate() {
-            if event.kind.is_visible() {
-                sync_events.insert((thread, event.sequence), number);
-            }
-        }
-    }
-    let mut before: Vec<(usize, Spot, u64)> = Vec::new();
+    let mut before = Turns::default();
     for event in race.witness.events(&scene.order.trace) {
         let thread = scene.order.origin[event as usize].0 as usize;
         let sequence = scene.order.sequences[event as usize];
-        let Some(number) = sync_events.get(&(thread, sequence)) else { continue };
-        let event = &scene.paths[thread].events[*number];
-        let step = (thread, event.spot, event.occurrence);
-        if before.last() != Some(&step) {
-            before.push(step);
-        }
+        let Some(number) = spots.visible.get(&(thread, sequence)) else { continue };
+        before.push(thread, &scene.paths[thread].events[*number]);
     }
     let place = PlaceId(scene.order.trace.events[candidate.first as usize].object);
-    Some(ValueRace { found_by: FoundBy::Order, accesses, place, before })
+    let Turns { steps: before, events: witness_events } = before;
+    Some(ValueRace { found_by: FoundBy::Order, accesses, place, before, witness_events })
+}
+
+/// A witness, thinned to where turns begin and end: nothing between needs enforcing.
+#[derive(Default)]
+struct Turns {
+    steps: Vec<(usize, Spot, u64)>,
+    events: usize,
+}
+
+impl Turns {
+    fn push(&mut self, thread: usize, event: &PathEvent) {
+        let step = (thread, event.spot, event.occurrence);
+        if self.steps.last() == Some(&step) {
+            return;
+        }
+        self.events += 1;
+        // What stands outside every function cannot be waited at.
+        let inner = |number: usize| {
+            self.steps
+                .len()
+                .checked_sub(number)
+                .and_then(|at| self.steps.get(at))
+                .is_some_and(|(other, _, occurrence)| *other == thread && *occurrence > 0)
+        };
+        if event.occurrence > 0 && inner(1) && inner(2) {
+            self.steps.pop();
+        }
+        self.steps.push(step);
+    }
 }
 
 /// One access that may race.
@@ -334,9 +365,12 @@ const MOST_VISITS: u32 = 32;
 /// Candidates of one pair of instructions.
 struct Group {
     key: PairKey,
-    candidates: Vec<(Access, Access, PlaceId)>,
+    candidates: Vec<(usize, usize, PlaceId)>,
     left_out: bool,
 }
+
+/// Candidates looked at in all.
+const MOST_CANDIDATES: u64 = 20_000_000;
 
 fn value_steps(
     scene: &Scene,
@@ -366,18 +400,20 @@ fn value_steps(
     for (place, list) in by_place {
         for (at, &a) in list.iter().enumerate() {
             for &b in &list[at + 1..] {
+                let numbers = (a, b);
                 let (a, b) = (&all[a], &all[b]);
                 let pair = key((a.spot, a.access), (b.spot, b.access));
-                if !may_race(scene, a, b) || found.contains(&pair) {
+                if counts.cut_short || !may_race(scene, a, b) || found.contains(&pair) {
                     continue;
                 }
                 counts.candidates += 1;
+                counts.cut_short = counts.candidates >= MOST_CANDIDATES;
                 let group = groups.entry(pair).or_insert_with(|| Group {
                     key: pair,
                     candidates: Vec::new(),
                     left_out: false,
                 });
-                add_candidate(group, (a.clone(), b.clone(), place), limits.per_pair);
+                add_candidate(group, (numbers.0, numbers.1, place), limits.per_pair);
             }
         }
     }
@@ -386,7 +422,7 @@ fn value_steps(
     let groups: Vec<Group> = groups.into_values().collect();
     let decided: Vec<(PairKey, Decided)> = groups
         .into_par_iter()
-        .map(|group| (group.key, decide(scene, group, limits, end)))
+        .map(|group| (group.key, decide(scene, &all, group, limits, end)))
         .collect();
     for (pair, decision) in decided {
         counts.queries += decision.queries;
@@ -403,7 +439,7 @@ fn value_steps(
 
 /// Keeps the first and the last candidates: the early ones have the smallest prefixes, the late
 /// ones the most to read from.
-fn add_candidate(group: &mut Group, candidate: (Access, Access, PlaceId), most: usize) {
+fn add_candidate(group: &mut Group, candidate: (usize, usize, PlaceId), most: usize) {
     if group.candidates.len() < most {
         group.candidates.push(candidate);
     } else if let Some(last) = group.candidates.last_mut() {
@@ -437,38 +473,70 @@ struct Decided {
     queries: u64,
 }
 
-fn decide(scene: &Scene, group: Group, limits: &ValueLimits, end: Instant) -> Decided {
+fn decide(
+    scene: &Scene,
+    all: &[Access],
+    group: Group,
+    limits: &ValueLimits,
+    end: Instant,
+) -> Decided {
     let mut decided = Decided { race: None, unknown: group.left_out, queries: 0 };
     for (a, b, place) in group.candidates {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            decided.unknown = true;
-            break;
-        }
-        decided.queries += 1;
-        match model::solve(scene, [a.end, b.end], limits.query.min(left)) {
-            Answer::Race(events) => {
+        let (a, b) = (&all[a], &all[b]);
+        match look_back(scene, [a.end, b.end], limits, end, &mut decided.queries) {
+            (cut, Answer::Race(events)) => {
                 let branch = a.end.detour.is_some() || b.end.detour.is_some();
-                let before = events
-                    .into_iter()
-                    .map(|(thread, event)| (thread, event.spot, event.occurrence))
-                    .collect();
+                let mut before = Turns::default();
+                for (thread, event) in scene.before_cut(cut) {
+                    before.push(thread, &scene.paths[thread].events[event]);
+                }
+                for (thread, event) in &events {
+                    before.push(*thread, event);
+                }
                 decided.race = Some(ValueRace {
                     found_by: if branch { FoundBy::Branch } else { FoundBy::Values },
                     accesses: [a, b].map(racing),
                     place,
-                    before,
+                    before: before.steps,
+                    witness_events: before.events,
                 });
                 return decided;
             }
-            Answer::NoSchedule => {}
-            Answer::Unknown => decided.unknown = true,
+            (_, Answer::NoSchedule) => {}
+            (_, Answer::Unknown) => decided.unknown = true,
+        }
+        if Instant::now() >= end {
+            decided.unknown = true;
+            break;
         }
     }
     decided
 }
 
-fn racing(access: Access) -> RacingAccess {
+/// Asks with more and more of the run free; the cut at which the answer was found.
+fn look_back(
+    scene: &Scene,
+    ends: [End; 2],
+    limits: &ValueLimits,
+    end: Instant,
+    queries: &mut u64,
+) -> (u64, Answer) {
+    for cut in scene.cuts(ends, limits.window) {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        *queries += 1;
+        match model::solve(scene, ends, cut, limits.query.min(left)) {
+            // Only the whole run settles that there is none.
+            Answer::NoSchedule if cut > 0 => {}
+            answer => return (cut, answer),
+        }
+    }
+    (0, Answer::Unknown)
+}
+
+fn racing(access: &Access) -> RacingAccess {
     RacingAccess {
         thread: access.end.thread,
         spot: access.spot,

@@ -29,6 +29,21 @@ pub enum ExprKind {
     Select(ExprId, ExprId, ExprId),
 }
 
+impl ExprKind {
+    pub fn operands(self) -> impl Iterator<Item = ExprId> {
+        let list = match self {
+            ExprKind::Const | ExprKind::Read(_) => [None, None, None],
+            ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) => [Some(a), Some(b), None],
+            ExprKind::Cast(_, a) => [Some(a), None, None],
+            ExprKind::Select(c, a, b) => [Some(c), Some(a), Some(b)],
+        };
+        list.into_iter().flatten()
+    }
+}
+
+/// Deeper expressions are not followed: their operands keep the numbers they had.
+const MOST_DEPTH: u32 = 1_000;
+
 #[derive(Debug, Clone, Copy)]
 pub struct Expr {
     pub kind: ExprKind,
@@ -36,6 +51,9 @@ pub struct Expr {
     pub width: u32,
     /// Its number in the recording.
     pub value: u64,
+    /// One more than the latest read in it; 0 without one.
+    reads_until: u32,
+    depth: u32,
 }
 
 /// The expressions of one thread's path.
@@ -50,8 +68,29 @@ impl Arena {
     }
 
     pub fn add(&mut self, kind: ExprKind, width: u32, value: u64) -> ExprId {
-        self.exprs.push(Expr { kind, width, value: mask(value, width) });
+        let operands = || kind.operands().map(|operand| self.get(operand));
+        let reads_until = match kind {
+            ExprKind::Read(number) => number + 1,
+            _ => operands().map(|operand| operand.reads_until).max().unwrap_or(0),
+        };
+        let depth = operands().map(|operand| operand.depth + 1).max().unwrap_or(0);
+        self.exprs.push(Expr { kind, width, value: mask(value, width), reads_until, depth });
         ExprId(self.exprs.len() as u32 - 1)
+    }
+
+    /// Whether all reads in it are among the first `reads` events, so that it has its recorded
+    /// number when those happen as recorded.
+    pub fn is_settled(&self, id: ExprId, reads: usize) -> bool {
+        self.get(id).reads_until as usize <= reads
+    }
+
+    /// The last event that it reads from.
+    pub fn latest_read(&self, id: ExprId) -> Option<usize> {
+        self.get(id).reads_until.checked_sub(1).map(|number| number as usize)
+    }
+
+    fn is_deep(&self, val: Val) -> bool {
+        matches!(val, Val::Symbolic(id) if self.get(id).depth >= MOST_DEPTH)
     }
 
     fn id_of(&mut self, val: Val, width: u32) -> Option<ExprId> {
@@ -84,6 +123,9 @@ impl Arena {
         if (divides || shifts) && !matches!(right, Val::Known(_)) {
             return None;
         }
+        if self.is_deep(left) || self.is_deep(right) {
+            return None;
+        }
         let (left, right) = (self.id_of(left, width)?, self.id_of(right, width)?);
         Some(Val::Symbolic(self.add(ExprKind::Binary(op, left, right), width, value)))
     }
@@ -110,6 +152,9 @@ impl Arena {
             Val::Known(_) => Some(Val::Known(value)),
             _ if from == to => Some(operand),
             _ => {
+                if self.is_deep(operand) {
+                    return None;
+                }
                 let operand = self.id_of(operand, from)?;
                 Some(Val::Symbolic(self.add(ExprKind::Cast(op, operand), to, value)))
             }
@@ -124,6 +169,9 @@ impl Arena {
             Val::Symbolic(id) => {
                 let chosen = if self.get(id).value != 0 { then } else { otherwise };
                 let value = self.number(chosen)?;
+                if [condition, then, otherwise].into_iter().any(|val| self.is_deep(val)) {
+                    return None;
+                }
                 let (then, otherwise) = (self.id_of(then, width)?, self.id_of(otherwise, width)?);
                 Some(Val::Symbolic(self.add(ExprKind::Select(id, then, otherwise), width, value)))
             }

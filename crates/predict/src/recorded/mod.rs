@@ -9,6 +9,7 @@ mod order;
 pub mod path;
 pub mod report;
 pub mod scene;
+mod tracks;
 pub mod walk;
 
 pub use detect::{Detector, RecordedPrediction, ValueLimits, predict_recording};

@@ -27,50 +27,17 @@ use super::locations::PlaceId;
 use super::operators::{binary, cast, compare};
 use super::path::{EventKind, PathEvent};
 use super::scene::{Act, Scene, access_of};
+use super::tracks::{End, Track, tracks};
 
-/// More visible events than this are not put to the solver.
-const MOST_NODES: usize = 4_000;
+/// More events than this are not put to the solver.
+pub const MOST_NODES: usize = 4_000;
 const MOST_ALTERNATIVES: usize = 150_000;
-
-/// One side of a candidate: an access of a thread's path, or of a side not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct End {
-    pub thread: usize,
-    /// The detour, and the access's place in it; or the place in the path.
-    pub detour: Option<usize>,
-    pub event: usize,
-}
 
 pub enum Answer {
     /// The visible events that happen, in order.
     Race(Vec<(usize, PathEvent)>),
     NoSchedule,
     Unknown,
-}
-
-/// What one thread does in the query.
-struct Track<'s> {
-    thread: usize,
-    events: Vec<&'s PathEvent>,
-    acts: Vec<Vec<Act>>,
-    /// Runs exactly to its end; otherwise as far as wanted.
-    required: bool,
-    /// The negated branch: after this many events.
-    flipped: Option<(usize, ExprId, u64)>,
-    /// Index in the recorded path of each event, for what must precede; `None` for new ones.
-    recorded: usize,
-}
-
-impl Track<'_> {
-    /// Where the read with this number stands.
-    fn read_event(&self, number: usize) -> Option<usize> {
-        let at = match self.flipped {
-            // Numbers of a side count its branch as one event.
-            Some(_) if number > self.recorded => number - 1,
-            _ => number,
-        };
-        (at < self.events.len()).then_some(at)
-    }
 }
 
 struct Node {
@@ -81,9 +48,10 @@ struct Node {
 }
 
 /// Decides whether both accesses can be next at once.
-pub fn solve(scene: &Scene, ends: [End; 2], deadline: Duration) -> Answer {
-    let Some(tracks) = tracks(scene, ends) else { return Answer::Unknown };
-    let mut query = Query::new(scene, tracks);
+/// Everything before the sequence number `cut` happens as recorded.
+pub fn solve(scene: &Scene, ends: [End; 2], cut: u64, deadline: Duration) -> Answer {
+    let Some(tracks) = tracks(scene, ends, cut) else { return Answer::Unknown };
+    let mut query = Query::new(scene, tracks, cut);
     if query.nodes.len() > MOST_NODES {
         return Answer::Unknown;
     }
@@ -108,195 +76,19 @@ pub fn solve(scene: &Scene, ends: [End; 2], deadline: Duration) -> Answer {
     }
 }
 
-/// The threads that take part: the two, and whoever they need or may read from.
-fn tracks<'s>(scene: &Scene<'s>, ends: [End; 2]) -> Option<Vec<Track<'s>>> {
-    let mut tracks: Vec<Track> = Vec::new();
-    for end in ends {
-        tracks.push(required_track(scene, end)?);
-    }
-    let last = ends
-        .iter()
-        .filter_map(|end| {
-            let path = &scene.paths[end.thread];
-            let at = match end.detour {
-                Some(detour) => path.detours[detour].after,
-                None => end.event + 1,
-            };
-            path.events[..at].iter().map(|event| event.sequence).max()
-        })
-        .max()
-        .unwrap_or(0);
-    loop {
-        let mut more = FxHashSet::default();
-        for track in &tracks {
-            needs(scene, track, &mut more);
-        }
-        let writers = writers_of_reads(scene, &tracks);
-        more.extend(writers);
-        let mut new: Vec<usize> = more
-            .into_iter()
-            .filter(|thread| tracks.iter().all(|track| track.thread != *thread))
-            .collect();
-        if new.is_empty() {
-            break;
-        }
-        new.sort_unstable();
-        for thread in new {
-            tracks.push(optional_track(scene, thread, last));
-        }
-    }
-    Some(tracks)
-}
-
-fn required_track<'s>(scene: &Scene<'s>, end: End) -> Option<Track<'s>> {
-    let path = &scene.paths[end.thread];
-    let facts = &scene.facts[end.thread];
-    let recorded = end.detour.map_or(end.event, |detour| path.detours[detour].after);
-    let mut events: Vec<&PathEvent> = path.events[..recorded].iter().collect();
-    let mut acts: Vec<Vec<Act>> =
-        facts[..recorded].iter().map(|facts| facts.acts.clone()).collect();
-    let mut flipped = None;
-    if let Some(detour) = end.detour {
-        let detour = &path.detours[detour];
-        flipped = Some((recorded, detour.condition, detour.taken));
-        for event in &detour.events[..end.event] {
-            // Its order towards the recorded accesses is not known.
-            if matches!(event.kind, EventKind::Whole { .. }) {
-                return None;
-            }
-            events.push(event);
-            acts.push(scene.acts_of_new(event));
-        }
-    }
-    Some(Track { thread: end.thread, events, acts, required: true, flipped, recorded })
-}
-
-fn optional_track<'s>(scene: &Scene<'s>, thread: usize, last: u64) -> Track<'s> {
-    let path = &scene.paths[thread];
-    // A little beyond the later access, so that sections can be closed.
-    let end = path
-        .events
-        .iter()
-        .position(|event| event.sequence > last + 64)
-        .unwrap_or(path.events.len());
-    Track {
-        thread,
-        events: path.events[..end].iter().collect(),
-        acts: scene.facts[thread][..end].iter().map(|facts| facts.acts.clone()).collect(),
-        required: false,
-        flipped: None,
-        recorded: end,
-    }
-}
-
-fn needs(scene: &Scene, track: &Track, more: &mut FxHashSet<usize>) {
-    if let Some((parent, _)) = scene.forks[track.thread] {
-        more.insert(parent);
-    }
-    for act in track.acts.iter().flatten() {
-        match act {
-            Act::Join { thread } => {
-                more.insert(*thread);
-            }
-            Act::Await { token } => {
-                for (thread, _) in scene.notifiers.get(token).into_iter().flatten() {
-                    more.insert(*thread);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The places whose values the constraints of the tracks depend on.
-fn relevant_places(scene: &Scene, tracks: &[Track]) -> FxHashSet<PlaceId> {
-    let mut work: Vec<(usize, ExprId)> = Vec::new();
-    for (number, track) in tracks.iter().enumerate() {
-        work.extend(track.flipped.map(|(_, condition, _)| (number, condition)));
-        for event in &track.events {
-            match event.kind {
-                EventKind::Branch { condition: expr, .. } | EventKind::Pin { expr } => {
-                    work.push((number, expr));
-                }
-                _ => {}
-            }
-        }
-    }
-    let mut seen: FxHashSet<(usize, ExprId)> = FxHashSet::default();
-    let mut places: FxHashSet<PlaceId> = FxHashSet::default();
-    while let Some((number, expr)) = work.pop() {
-        if !seen.insert((number, expr)) {
-            continue;
-        }
-        let track = &tracks[number];
-        match scene.paths[track.thread].arena.get(expr).kind {
-            ExprKind::Const => {}
-            ExprKind::Read(event) => {
-                let Some(event) = track.read_event(event as usize) else { continue };
-                let (EventKind::Read { place, .. } | EventKind::Update { place, .. }) =
-                    track.events[event].kind
-                else {
-                    continue;
-                };
-                if places.insert(place) {
-                    push_written(tracks, place, &mut work);
-                }
-            }
-            ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) => {
-                work.extend([(number, a), (number, b)]);
-            }
-            ExprKind::Cast(_, a) => work.push((number, a)),
-            ExprKind::Select(c, a, b) => work.extend([(number, c), (number, a), (number, b)]),
-        }
-    }
-    places
-}
-
-/// What the tracks write to the place.
-fn push_written(tracks: &[Track], place: PlaceId, work: &mut Vec<(usize, ExprId)>) {
-    for (number, track) in tracks.iter().enumerate() {
-        for event in &track.events {
-            if let EventKind::Write { place: other, value: Val::Symbolic(expr), .. }
-            | EventKind::Update { place: other, value: Val::Symbolic(expr), .. } = event.kind
-                && other == place
-            {
-                work.push((number, expr));
-            }
-        }
-    }
-}
-
-/// Threads that write what a read that matters may see.
-fn writers_of_reads(scene: &Scene, tracks: &[Track]) -> FxHashSet<usize> {
-    let read = relevant_places(scene, tracks);
-    let whole: FxHashSet<PlaceId> = tracks
-        .iter()
-        .flat_map(|track| &track.events)
-        .filter_map(|event| match &event.kind {
-            EventKind::Whole { places, .. } | EventKind::Outside { places } => Some(places),
-            _ => None,
-        })
-        .flatten()
-        .copied()
-        .collect();
-    let mut threads = FxHashSet::default();
-    for (thread, path) in scene.paths.iter().enumerate() {
-        let touches = path.events.iter().any(|event| match access_of(&event.kind) {
-            Some((places, writes, _)) => {
-                places.iter().any(|place| (writes && read.contains(place)) || whole.contains(place))
-            }
-            None => false,
-        });
-        if touches {
-            threads.insert(thread);
-        }
-    }
-    threads
+/// One critical section.
+struct Section {
+    track: usize,
+    /// `None` when the lock was held at the cut.
+    acquire: Option<usize>,
+    release: Option<usize>,
+    shared: bool,
 }
 
 struct Query<'q, 's> {
     scene: &'q Scene<'s>,
     tracks: Vec<Track<'s>>,
+    cut: u64,
     solver: Solver,
     nodes: Vec<Node>,
     /// Node of each event of each track.
@@ -307,7 +99,7 @@ struct Query<'q, 's> {
 }
 
 impl<'q, 's> Query<'q, 's> {
-    fn new(scene: &'q Scene<'s>, tracks: Vec<Track<'s>>) -> Self {
+    fn new(scene: &'q Scene<'s>, tracks: Vec<Track<'s>>, cut: u64) -> Self {
         let mut nodes = Vec::new();
         let mut node_of = Vec::new();
         for (number, track) in tracks.iter().enumerate() {
@@ -325,6 +117,7 @@ impl<'q, 's> Query<'q, 's> {
         Query {
             scene,
             tracks,
+            cut,
             solver: Solver::new(),
             nodes,
             node_of,
@@ -381,10 +174,7 @@ impl<'q, 's> Query<'q, 's> {
     /// The node of an event of a recorded path, when the query has it.
     fn node(&self, thread: usize, event: usize) -> Option<usize> {
         let track = self.track_of(thread)?;
-        if event >= self.tracks[track].recorded {
-            return None;
-        }
-        self.node_of[track][event]
+        self.node_of[track][self.tracks[track].local(event)?]
     }
 
     fn synchronisation(&mut self) {
@@ -393,6 +183,9 @@ impl<'q, 's> Query<'q, 's> {
             let Some((parent, fork)) = self.scene.forks[self.tracks[track].thread] else {
                 continue;
             };
+            if self.scene.is_before(parent, fork, self.cut) {
+                continue;
+            }
             match (first, self.node(parent, fork)) {
                 (Some(first), Some(fork)) => self.needs(first, fork),
                 (Some(first), None) => self.never(first),
@@ -419,15 +212,16 @@ impl<'q, 's> Query<'q, 's> {
         }
     }
 
+    /// The joined thread ran to its very end, on the path that it took.
     fn join(&mut self, node: usize, thread: usize) {
-        let length = self.scene.paths[thread].events.len();
-        let Some(track) = self.track_of(thread) else { return };
-        let whole = !self.tracks[track].required && self.tracks[track].recorded == length;
-        if !whole {
-            return self.never(node);
+        let path = &self.scene.paths[thread];
+        let Some(end) = self.scene.ends[thread] else { return self.never(node) };
+        if self.scene.is_before(thread, end, self.cut) {
+            return;
         }
-        if let Some(last) = self.node_of[track].iter().rev().flatten().next().copied() {
-            self.needs(node, last);
+        match self.node(thread, end) {
+            Some(end) if end != node && path.cut.is_none() => self.needs(node, end),
+            _ => self.never(node),
         }
     }
 
@@ -435,7 +229,9 @@ impl<'q, 's> Query<'q, 's> {
         let own = self.event(node).sequence;
         let notifiers = self.scene.notifiers.get(&token).cloned().unwrap_or_default();
         for (thread, event) in notifiers {
-            if self.scene.paths[thread].events[event].sequence > own {
+            if self.scene.paths[thread].events[event].sequence > own
+                || self.scene.is_before(thread, event, self.cut)
+            {
                 continue;
             }
             match self.node(thread, event) {
@@ -447,23 +243,46 @@ impl<'q, 's> Query<'q, 's> {
     }
 
     fn locks(&mut self) {
-        // Sections: acquire, release if the query has it, whether shared.
-        let mut sections: FxHashMap<u32, Vec<(usize, Option<usize>, bool)>> = FxHashMap::default();
-        for track in 0..self.tracks.len() {
+        let mut locks: Vec<_> = self.sections().into_iter().collect();
+        locks.sort_unstable_by_key(|(lock, _)| *lock);
+        for (_, list) in locks {
+            for (number, a) in list.iter().enumerate() {
+                for b in &list[number + 1..] {
+                    if a.track == b.track || (a.shared && b.shared) {
+                        continue;
+                    }
+                    let choices = [self.ends_before(a, b), self.ends_before(b, a)];
+                    let both: Vec<usize> = [a.acquire, b.acquire].into_iter().flatten().collect();
+                    self.assert_if(&both, choices.into_iter().flatten().collect());
+                }
+            }
+        }
+    }
+
+    /// The sections of each lock; one that was open at the cut has no acquisition.
+    fn sections(&self) -> FxHashMap<u32, Vec<Section>> {
+        let mut sections: FxHashMap<u32, Vec<Section>> = FxHashMap::default();
+        for (track, list) in self.node_of.iter().enumerate() {
             let mut open: Vec<(u32, usize)> = Vec::new();
-            for node in self.node_of[track].iter().flatten().copied() {
+            for &(lock, alone) in self.scene.held_at(self.tracks[track].thread, self.cut) {
+                let list = sections.entry(lock).or_default();
+                open.push((lock, list.len()));
+                list.push(Section { track, acquire: None, release: None, shared: !alone });
+            }
+            for node in list.iter().flatten().copied() {
                 for act in &self.tracks[track].acts[self.nodes[node].event] {
                     match *act {
                         Act::Acquire { lock, shared } => {
                             let list = sections.entry(lock).or_default();
                             open.push((lock, list.len()));
-                            list.push((node, None, shared));
+                            let acquire = Some(node);
+                            list.push(Section { track, acquire, release: None, shared });
                         }
                         Act::Release { lock } => {
                             if let Some(at) = open.iter().rposition(|(other, _)| *other == lock) {
                                 let (_, section) = open.remove(at);
                                 if let Some(list) = sections.get_mut(&lock) {
-                                    list[section].1 = Some(node);
+                                    list[section].release = Some(node);
                                 }
                             }
                         }
@@ -472,24 +291,12 @@ impl<'q, 's> Query<'q, 's> {
                 }
             }
         }
-        let mut locks: Vec<_> = sections.into_iter().collect();
-        locks.sort_unstable_by_key(|(lock, _)| *lock);
-        for (_, list) in locks {
-            for (number, a) in list.iter().enumerate() {
-                for b in &list[number + 1..] {
-                    if self.nodes[a.0].track == self.nodes[b.0].track || (a.2 && b.2) {
-                        continue;
-                    }
-                    let choices = [self.ends_before(a, b.0), self.ends_before(b, a.0)];
-                    self.assert_if(&[a.0, b.0], choices.into_iter().flatten().collect());
-                }
-            }
-        }
+        sections
     }
 
-    fn ends_before(&self, section: &(usize, Option<usize>, bool), next: usize) -> Option<Bool> {
-        let release = section.1?;
-        let mut all = vec![self.before(release, next)];
+    fn ends_before(&self, section: &Section, next: &Section) -> Option<Bool> {
+        let (release, acquire) = (section.release?, next.acquire?);
+        let mut all = vec![self.before(release, acquire)];
         all.extend(self.nodes[release].happens.clone());
         Some(Bool::and(&all))
     }
@@ -534,8 +341,11 @@ impl<'q, 's> Query<'q, 's> {
 
     /// An access of the run that the query leaves out must not have come before one that it has.
     fn whole_accesses_outside(&mut self, place: PlaceId, inside: &[(u64, usize, bool)]) {
+        let last = inside.iter().map(|(sequence, ..)| *sequence).max().unwrap_or(0);
         for (thread, path) in self.scene.paths.iter().enumerate() {
-            for (number, event) in path.events.iter().enumerate() {
+            let range = self.scene.start(thread, self.cut)..self.scene.start(thread, last + 1);
+            for number in range {
+                let event = &path.events[number];
                 let Some((places, writes, _)) = access_of(&event.kind) else { continue };
                 if !places.contains(&place) || self.node(thread, number).is_some() {
                     continue;
@@ -590,14 +400,13 @@ impl<'q, 's> Query<'q, 's> {
                 continue;
             }
             let arena = &self.scene.paths[self.tracks[track].thread].arena;
+            if arena.is_settled(expr, self.tracks[track].from) {
+                continue;
+            }
             match arena.get(expr).kind {
                 ExprKind::Const => {}
                 ExprKind::Read(event) => self.read(track, event as usize, &mut work),
-                ExprKind::Binary(_, a, b) | ExprKind::Compare(_, a, b) => {
-                    work.extend([(track, a), (track, b)]);
-                }
-                ExprKind::Cast(_, a) => work.push((track, a)),
-                ExprKind::Select(c, a, b) => work.extend([(track, c), (track, a), (track, b)]),
+                kind => work.extend(kind.operands().map(|operand| (track, operand))),
             }
         }
     }
@@ -633,7 +442,7 @@ impl<'q, 's> Query<'q, 's> {
         let width = value.get_size();
         let writes = self.writes_of(place, read);
         let mut choices = Vec::new();
-        if let Some(initial) = self.scene.places.get(place).initial {
+        if let Some(initial) = self.scene.value_at(place, self.cut) {
             let mut all = vec![value.eq(BV::from_u64(initial, width))];
             for &(other, ..) in &writes {
                 all.push(self.happens_only_after(other, read));
@@ -700,8 +509,7 @@ impl<'q, 's> Query<'q, 's> {
         if x.track == y.track {
             return x.event < y.event;
         }
-        let recorded =
-            |node: &Node| (node.event < self.tracks[node.track].recorded).then_some(node.event);
+        let recorded = |node: &Node| self.tracks[node.track].in_path(node.event);
         match (recorded(x), recorded(y)) {
             (Some(first), Some(second)) => self.scene.must_precede(
                 (self.tracks[x.track].thread, first),
@@ -718,7 +526,9 @@ impl<'q, 's> Query<'q, 's> {
         let arena = &self.scene.paths[self.tracks[track].thread].arena;
         let node = arena.get(expr);
         let width = node.width;
+        let settled = arena.is_settled(expr, self.tracks[track].from);
         let term = match node.kind {
+            _ if settled => BV::from_u64(node.value, width),
             ExprKind::Const => BV::from_u64(node.value, width),
             ExprKind::Read(_) => BV::fresh_const("r", width),
             ExprKind::Binary(op, a, b) => binary(op, &self.value(track, a), &self.value(track, b)),

@@ -41,6 +41,10 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
         );
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
+    if counts.cut_short || order.cut_short {
+        let text = "there were more candidates than are looked at; the rest was left out";
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
     for path in &prediction.paths {
         if let Some(cut) = &path.cut {
             let text = format!("thread {} was followed only so far: {cut}", path.name);
@@ -92,7 +96,7 @@ fn race_of(image: &Image, prediction: &RecordedPrediction, race: &ValueRace) -> 
     let detail = BTreeMap::from([
         ("found by".to_owned(), json!(race.found_by.as_str())),
         ("schedule".to_owned(), json!(schedule.to_string())),
-        ("witness events".to_owned(), json!(race.before.len())),
+        ("witness events".to_owned(), json!(race.witness_events)),
     ]);
     result.evidence.push(Evidence { engine: Engine::Predict, detail });
     result.reasons.push(format!("predicted by {}", race.found_by.as_str()));

@@ -8,17 +8,38 @@ use rustc_hash::FxHashMap;
 use super::locations::{PlaceId, Places};
 use super::order::RecordedOrder;
 use super::path::{EventKind, PathEvent, ThreadPath};
+use super::tracks::End;
+
+/// Events before the earlier access that a query looks at first.
+const LOOK_BACK: usize = 250;
+/// Events that a query looks at in all, before those that do not matter are left out.
+const MOST_VISIBLE: usize = 40_000;
 
 /// What an event means to other threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     Access,
-    Acquire { lock: u32, shared: bool },
-    Release { lock: u32 },
-    Fork { thread: usize },
-    Join { thread: usize },
-    Notify { token: u32 },
-    Await { token: u32 },
+    Acquire {
+        lock: u32,
+        shared: bool,
+    },
+    Release {
+        lock: u32,
+    },
+    Fork {
+        thread: usize,
+    },
+    Join {
+        thread: usize,
+    },
+    Notify {
+        token: u32,
+    },
+    Await {
+        token: u32,
+    },
+    /// The thread is over.
+    End,
 }
 
 /// Facts about one event of a thread's path.
@@ -42,6 +63,14 @@ pub struct Scene<'s> {
     pub notifiers: FxHashMap<u32, Vec<(usize, usize)>>,
     /// The fork of each thread.
     pub forks: Vec<Option<(usize, usize)>>,
+    /// The end of each thread.
+    pub ends: Vec<Option<usize>>,
+    /// Per event of each thread: the highest sequence number up to it.
+    reached: Vec<Vec<u64>>,
+    /// Sequence numbers of all events that other threads can tell, in order.
+    visible: Vec<u64>,
+    /// Per place: what was written to it when.
+    written: FxHashMap<PlaceId, Vec<(u64, u64)>>,
 }
 
 impl<'s> Scene<'s> {
@@ -57,6 +86,7 @@ impl<'s> Scene<'s> {
                 Kind::Join => Act::Join { thread: event.object as usize },
                 Kind::Notify => Act::Notify { token: event.object },
                 Kind::Await => Act::Await { token: event.object },
+                Kind::End => Act::End,
                 _ => continue,
             };
             by_sequence.entry((*thread, *sequence)).or_default().push(act);
@@ -80,8 +110,13 @@ impl<'s> Scene<'s> {
             lock_numbers,
             notifiers: FxHashMap::default(),
             forks: vec![None; paths.len()],
+            ends: vec![None; paths.len()],
+            reached: Vec::new(),
+            visible: Vec::new(),
+            written: FxHashMap::default(),
         };
         scene.collect(&by_sequence);
+        scene.collect_history();
         scene.compute_clocks();
         scene
     }
@@ -105,6 +140,7 @@ impl<'s> Scene<'s> {
                         Act::Fork { thread: child } => {
                             self.forks[*child] = Some((thread, number));
                         }
+                        Act::End => self.ends[thread] = Some(number),
                         Act::Notify { token } => {
                             self.notifiers.entry(*token).or_default().push((thread, number));
                         }
@@ -115,6 +151,115 @@ impl<'s> Scene<'s> {
             }
             self.facts.push(list);
         }
+    }
+
+    fn collect_history(&mut self) {
+        for (path, facts) in self.paths.iter().zip(&self.facts) {
+            let mut last = 0;
+            let mut reached = Vec::with_capacity(path.events.len());
+            for (event, facts) in path.events.iter().zip(facts) {
+                last = event.sequence.max(last);
+                reached.push(last);
+                if !facts.acts.is_empty() {
+                    self.visible.push(event.sequence);
+                }
+                if let EventKind::Write { place, recorded, .. }
+                | EventKind::Update { place, recorded, .. } = event.kind
+                {
+                    self.written.entry(place).or_default().push((event.sequence, recorded));
+                }
+            }
+            self.reached.push(reached);
+        }
+        self.visible.sort_unstable();
+        for list in self.written.values_mut() {
+            list.sort_unstable();
+        }
+    }
+
+    /// The first event of the thread that does not come before `cut`.
+    pub fn start(&self, thread: usize, cut: u64) -> usize {
+        self.reached[thread].partition_point(|reached| *reached < cut)
+    }
+
+    pub fn is_before(&self, thread: usize, event: usize, cut: u64) -> bool {
+        self.reached[thread].get(event).is_some_and(|reached| *reached < cut)
+    }
+
+    /// The locks that the thread holds at the cut, and whether alone.
+    pub fn held_at(&self, thread: usize, cut: u64) -> &[(u32, bool)] {
+        match self.start(thread, cut).checked_sub(1) {
+            Some(last) => &self.facts[thread][last].held,
+            None => &[],
+        }
+    }
+
+    /// What the place holds at the cut.
+    pub fn value_at(&self, place: PlaceId, cut: u64) -> Option<u64> {
+        let written = self.written.get(&place).map_or(&[][..], Vec::as_slice);
+        match written.partition_point(|(sequence, _)| *sequence < cut).checked_sub(1) {
+            Some(last) => Some(written[last].1),
+            None => self.places.get(place).initial,
+        }
+    }
+
+    /// The sequence number that the thread has reached when it comes to the access.
+    pub fn reached_before(&self, end: End) -> u64 {
+        let after = match end.detour {
+            Some(detour) => self.paths[end.thread].detours[detour].after,
+            None => end.event + 1,
+        };
+        after.checked_sub(1).map_or(0, |last| self.reached[end.thread][last])
+    }
+
+    /// From where on a query about the access must look: the access, or what its side hangs on.
+    fn hangs_on(&self, end: End) -> u64 {
+        let path = &self.paths[end.thread];
+        let read = end.detour.and_then(|detour| {
+            let detour = &path.detours[detour];
+            let read = path.arena.latest_read(detour.condition)?;
+            path.events.get(read).map(|event| event.sequence)
+        });
+        read.unwrap_or_else(|| self.reached_before(end))
+    }
+
+    /// Cuts to try, each leaving more of the run free, down to 0 if `most` events allow it.
+    pub fn cuts(&self, ends: [End; 2], most: usize) -> Vec<u64> {
+        let position = |sequence: u64| self.visible.partition_point(|other| *other < sequence);
+        let [first, second] = ends.map(|end| position(self.hangs_on(end)));
+        let [x, y] = ends.map(|end| position(self.reached_before(end)));
+        let (early, late) = (first.min(second), x.max(y));
+        let mut cuts = Vec::new();
+        for look_back in [LOOK_BACK, LOOK_BACK * 8, most] {
+            let from = early.saturating_sub(look_back.min(most));
+            if late - from > MOST_VISIBLE {
+                break;
+            }
+            // Little more makes it the whole run, which settles the pair for good.
+            let from = if from <= LOOK_BACK { 0 } else { from };
+            let cut = if from == 0 { 0 } else { self.visible[from] };
+            if cuts.last() != Some(&cut) {
+                cuts.push(cut);
+            }
+            if cut == 0 {
+                break;
+            }
+        }
+        cuts
+    }
+
+    /// What happens before the cut, in order: thread and event.
+    pub fn before_cut(&self, cut: u64) -> Vec<(usize, usize)> {
+        let mut list = Vec::new();
+        for thread in 0..self.paths.len() {
+            for event in 0..self.start(thread, cut) {
+                if !self.facts[thread][event].acts.is_empty() {
+                    list.push((self.paths[thread].events[event].sequence, thread, event));
+                }
+            }
+        }
+        list.sort_unstable();
+        list.into_iter().map(|(_, thread, event)| (thread, event)).collect()
     }
 
     /// In the order of the run, so that what an event waits for is done.
