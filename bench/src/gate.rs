@@ -79,7 +79,7 @@ fn all_lines(place: &Path) -> anyhow::Result<Value> {
 }
 
 /// Bytes that do not compress well, the same every time.
-fn noise(length: usize) -> Vec<u8> {
+pub fn noise(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -123,7 +123,7 @@ fn spread(ratios: &mut [f64]) -> String {
 }
 
 /// Processor time of a child in seconds, from the kernel's account of waited-for children.
-fn cpu(command: &mut Command) -> anyhow::Result<f64> {
+pub fn cpu(command: &mut Command) -> anyhow::Result<f64> {
     let before = children_ticks()?;
     let status = command.stdout(Stdio::null()).status()?;
     ensure!(status.success(), "{command:?} failed");

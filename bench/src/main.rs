@@ -5,6 +5,8 @@ mod gate;
 mod hive;
 mod lower;
 mod predict;
+mod record;
+mod table3;
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -13,6 +15,8 @@ fn main() -> anyhow::Result<()> {
         Some("hive") => hive::run(),
         Some("lower") => lower::run(),
         Some("predict") => predict::run(),
-        _ => anyhow::bail!("usage: racewarden-bench capture|gate|hive|lower|predict"),
+        Some("record") => record::run(),
+        Some("table3") => table3::run(),
+        _ => anyhow::bail!("usage: racewarden-bench capture|gate|hive|lower|predict|record|table3"),
     }
 }

@@ -48,6 +48,23 @@ fn disagreements(program: &marks::Program, report: &Report) -> Vec<String> {
     problems
 }
 
+/// A loaded machine may stop a replay, so one that failed is tried again; a false prediction
+/// counts whenever it comes.
+fn judge(program: &marks::Program) -> (Report, Vec<String>) {
+    for _ in 0..2 {
+        let report = predict(&[program.path.to_str().unwrap()]);
+        let problems = disagreements(program, &report);
+        let is_false = problems.iter().any(|problem| problem.contains("false prediction"));
+        let is_replayed = report.races.iter().all(|race| race.verdict >= Verdict::Confirmed);
+        if is_false || (problems.is_empty() && is_replayed) {
+            return (report, problems);
+        }
+    }
+    let report = predict(&[program.path.to_str().unwrap()]);
+    let problems = disagreements(program, &report);
+    (report, problems)
+}
+
 #[test]
 fn annotated_programs() {
     let programs = marks::programs(&folder()).unwrap();
@@ -59,8 +76,8 @@ fn annotated_programs() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let report = predict(&[program.path.to_str().unwrap()]);
-                    problems.lock().unwrap().extend(disagreements(program, &report));
+                    let (report, found) = judge(program);
+                    problems.lock().unwrap().extend(found);
                     for race in &report.races {
                         *verdicts.lock().unwrap().entry(race.verdict).or_default() += 1;
                     }
@@ -71,7 +88,11 @@ fn annotated_programs() {
     let problems = problems.into_inner().unwrap();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let verdicts = verdicts.into_inner().unwrap();
-    let (confirmed, all) = (verdicts[&Verdict::Confirmed], verdicts.values().sum::<usize>());
+    let all = verdicts.values().sum::<usize>();
+    let confirmed: usize = [Verdict::Confirmed, Verdict::Harmful]
+        .iter()
+        .filter_map(|verdict| verdicts.get(verdict))
+        .sum();
     assert!(confirmed * 100 >= all * 95, "{confirmed} of {all} were replayed");
 }
 

@@ -17,13 +17,14 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::BasicType;
-use inkwell::values::{BasicValueEnum, FunctionValue, InstructionValue};
+use inkwell::values::{BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
 use inkwell::{IntPredicate, builder::BuilderError};
 use racewarden_capture::Unit;
 use racewarden_finding::AccessKind;
 
 use crate::gate_access::{Size, access_of};
 use crate::gate_survey::GateMap;
+use crate::record::normal_destination;
 use crate::{InstrumentError, UnitPass};
 
 /// The size of the runtime's table.
@@ -51,7 +52,7 @@ impl UnitPass for Gate {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        let mut key = String::from("2");
+        let mut key = String::from("3");
         for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
             key +=
                 &format!(" {}:{}+{}{}", gate.number, gate.function, gate.instruction, gate.access);
@@ -199,8 +200,11 @@ impl<'c> Callees<'c> {
             &[gate.into(), address.into(), size.into(), writes.into()],
             "",
         )?;
-        let next = place.get_next_instruction();
-        if let Some(next) = next.filter(|_| !place.is_terminator() && !is_must_tail(place)) {
+        let next = match place.get_opcode() {
+            InstructionOpcode::Invoke => normal_destination(place),
+            _ => place.get_next_instruction().filter(|_| !place.is_terminator()),
+        };
+        if let Some(next) = next.filter(|_| !is_must_tail(place)) {
             builder.position_before(&next);
             if let Some(location) = place.get_debug_location() {
                 builder.set_current_debug_location(location);

@@ -392,7 +392,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
 }
 
 /// The first place in the block that an invoke goes on at, when no other block leads there.
-fn normal_destination<'c>(place: InstructionValue<'c>) -> Option<InstructionValue<'c>> {
+pub(crate) fn normal_destination<'c>(place: InstructionValue<'c>) -> Option<InstructionValue<'c>> {
     let operands = place.get_num_operands();
     // The operands are the arguments, the normal block, the unwind block and the callee.
     let block = place.get_operand(operands.checked_sub(3)?)?.block()?;

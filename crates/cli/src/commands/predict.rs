@@ -8,14 +8,16 @@ use anyhow::{Context, bail};
 use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Report, Verdict, conclude};
 use racewarden_predict::order;
-use racewarden_predict::recorded::{Detector, ValueLimits, predict_recording, report::report};
+use racewarden_predict::recorded::{
+    Detector, SiteFilter, ValueLimits, predict_recording, report::report,
+};
 use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::Linger;
 use racewarden_trace::binary::Recording;
 use racewarden_trace::text;
 use serde_json::json;
 
-use crate::commands::record::{build_id, record};
+use crate::commands::record::{RecordRequest, build_id, record};
 use crate::gate::{Program, ReplayRequest, build_gated, replay};
 use crate::inputs::InputArgs;
 use crate::ledger_sink::FoundBy;
@@ -61,6 +63,19 @@ pub struct PredictArgs {
     /// Seconds that all queries together may take
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub budget: Duration,
+
+    /// Events before the earlier access that a value query looks back over at most; before them
+    /// the run stays as it was
+    #[arg(long, value_name = "EVENTS", default_value_t = 4000)]
+    pub window: usize,
+
+    /// Only look at pairs of lines that this report names (JSON, as `racewarden check` writes it)
+    #[arg(long, value_name = "REPORT")]
+    pub filter: Option<PathBuf>,
+
+    /// Count each race once for every branch that has to turn for it, too
+    #[arg(long)]
+    pub variants: bool,
 
     /// Stop the recorded program after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
@@ -176,14 +191,16 @@ pub fn record_and_predict(
     arguments: &[String],
 ) -> anyhow::Result<Report> {
     let file = tempfile::Builder::new().prefix("racewarden-").suffix(".rwt").tempfile()?;
-    let run = record(
+    let run = record(&RecordRequest {
         capture,
-        file.path(),
+        output: file.path(),
         arguments,
-        options.stdin.as_deref(),
-        options.quiet,
-        options.run_time,
-    )?;
+        stdin: options.stdin.as_deref(),
+        quiet: options.quiet,
+        timeout: options.run_time,
+        window: None,
+        filter: None,
+    })?;
     let recording = Recording::read(&std::fs::read(file.path())?)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
     if let Some(trouble) = run.trouble {
@@ -215,9 +232,16 @@ fn predict_recorded(
         order: limits(options),
         query: options.solver_timeout,
         total: options.budget,
+        window: options.window,
+        count_variants: options.variants,
         ..ValueLimits::default()
     };
-    let prediction = predict_recording(&program, recording, detector, &limits);
+    let recorded = SiteFilter::from_entries(recording.header.all("filter"));
+    let filter = match &options.filter {
+        Some(path) => Some(read_filter(path)?),
+        None => Some(recorded).filter(|filter| !filter.is_empty()),
+    };
+    let prediction = predict_recording(&program, recording, detector, &limits, filter.as_ref());
     let mut report = report(&program, recording, &prediction);
     match capture {
         Some(capture) if !options.no_replay => {
@@ -231,6 +255,16 @@ fn predict_recorded(
     report.conclusion = conclude(&report.races, &report.notes, false);
     report.finish();
     Ok(report)
+}
+
+/// The lines that a report names.
+pub fn read_filter(path: &Path) -> anyhow::Result<SiteFilter> {
+    let named = || path.display().to_string();
+    let bytes = std::fs::read(path).with_context(named)?;
+    let report: Report = serde_json::from_slice(&bytes)
+        .context("not a report in the JSON format")
+        .with_context(named)?;
+    Ok(SiteFilter::of_report(&report))
 }
 
 /// Most time for all replays of one report.

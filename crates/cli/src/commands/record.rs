@@ -7,9 +7,11 @@ use std::time::Duration;
 use anyhow::Context;
 use racewarden_capture::Capture;
 use racewarden_instrument::{BuildRequest, RecordPass, build_target};
+use racewarden_predict::recorded::SiteFilter;
 use racewarden_trace::binary::Header;
 use sha2::{Digest, Sha256};
 
+use crate::commands::predict::read_filter;
 use crate::inputs::InputArgs;
 use crate::process::{spawn_group, wait_at_most};
 use crate::runtime::{RuntimeMode, build_cache};
@@ -27,6 +29,19 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
 
+    /// Record only the first so many events of the run; the program runs on to its end
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..))]
+    window: Option<u64>,
+
+    /// Let predictions from the trace look only at lines that this report names (JSON, as
+    /// `racewarden check` writes it)
+    #[arg(long, value_name = "REPORT")]
+    filter: Option<PathBuf>,
+
+    /// Standard input of the program [default: the command's own]
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
@@ -34,8 +49,17 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let timeout = Duration::from_secs(args.timeout);
-    let run = record(&capture, &args.output, &args.arguments, None, false, timeout)?;
+    let filter = args.filter.as_deref().map(read_filter).transpose()?;
+    let run = record(&RecordRequest {
+        capture: &capture,
+        output: &args.output,
+        arguments: &args.arguments,
+        stdin: args.stdin.as_deref(),
+        quiet: false,
+        timeout: Duration::from_secs(args.timeout),
+        window: args.window,
+        filter: filter.as_ref(),
+    })?;
     if let Some(trouble) = run.trouble {
         eprintln!("racewarden: {trouble}");
     }
@@ -48,16 +72,23 @@ pub struct RecordedRun {
     pub trouble: Option<String>,
 }
 
-/// Builds the one target of `capture` with the recorder and runs it; `quiet` lets its output go
-/// nowhere.
-pub fn record(
-    capture: &Capture,
-    output: &Path,
-    arguments: &[String],
-    stdin: Option<&Path>,
-    quiet: bool,
-    timeout: Duration,
-) -> anyhow::Result<RecordedRun> {
+/// One run to record.
+pub struct RecordRequest<'r> {
+    pub capture: &'r Capture,
+    pub output: &'r Path,
+    pub arguments: &'r [String],
+    pub stdin: Option<&'r Path>,
+    /// The program's output goes nowhere.
+    pub quiet: bool,
+    pub timeout: Duration,
+    /// Events after which nothing more is recorded.
+    pub window: Option<u64>,
+    pub filter: Option<&'r SiteFilter>,
+}
+
+/// Builds the one target of the capture with the recorder and runs it.
+pub fn record(request: &RecordRequest) -> anyhow::Result<RecordedRun> {
+    let RecordRequest { capture, output, arguments, timeout, .. } = *request;
     let archive = RuntimeMode::Record.archive()?;
     let pass = RecordPass::default();
     let program = build_target(&BuildRequest {
@@ -67,16 +98,22 @@ pub fn record(
         runtime: &archive,
         cache: &build_cache(),
     })?;
-    let header = header(capture, arguments);
+    let mut header = header(capture, arguments);
+    header.entries.extend(request.window.map(|window| ("window".to_owned(), window.to_string())));
+    let lines = request.filter.into_iter().flat_map(SiteFilter::entries);
+    header.entries.extend(lines.map(|line| ("filter".to_owned(), line)));
     std::fs::write(output, header.to_bytes()).with_context(|| output.display().to_string())?;
     let output = std::path::absolute(output)?;
     let mut command = Command::new(&program);
     command.args(arguments).env("RACEWARDEN_RECORD", &output);
-    if let Some(input) = stdin {
+    if let Some(window) = request.window {
+        command.env("RACEWARDEN_RECORD_WINDOW", window.to_string());
+    }
+    if let Some(input) = request.stdin {
         let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
         command.stdin(file);
     }
-    if quiet {
+    if request.quiet {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     } else {
         // Findings own standard output; what the program says goes beside them.

@@ -16,6 +16,7 @@ use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
 use super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
+use super::shape::{Shape, SiteFilter};
 use super::tracks::End;
 use super::walk::{Image, walk};
 use crate::order;
@@ -80,6 +81,8 @@ pub struct ValueCounts {
     pub skipped: u64,
     /// Whether there were more candidates than are looked at.
     pub cut_short: bool,
+    /// Races counted once for each branch that has to turn for them.
+    pub variants: u64,
 }
 
 /// What was found in a recording.
@@ -91,6 +94,9 @@ pub struct RecordedPrediction {
     pub places: Places,
     pub locks: Vec<Box<str>>,
     pub events: usize,
+    pub shape: Shape,
+    /// How many lines the candidates were filtered to.
+    pub filtered_to: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +108,8 @@ pub struct ValueLimits {
     pub per_pair: usize,
     /// Events before the earlier access that a query looks back over.
     pub window: usize,
+    /// Counts, for each pair, the branches by which it can be reached, as paper 3 does.
+    pub count_variants: bool,
 }
 
 impl Default for ValueLimits {
@@ -112,6 +120,7 @@ impl Default for ValueLimits {
             total: Duration::from_secs(60),
             per_pair: 24,
             window: MOST_NODES,
+            count_variants: false,
         }
     }
 }
@@ -122,6 +131,7 @@ pub fn predict_recording(
     recording: &Recording,
     detector: Detector,
     limits: &ValueLimits,
+    filter: Option<&SiteFilter>,
 ) -> RecordedPrediction {
     let image = Image::new(program, recording);
     let mut places = Places::new(recording);
@@ -130,7 +140,8 @@ pub fn predict_recording(
     if share_more_places(&paths, &mut places) {
         paths = walk(&image, recording, &places, detours);
     }
-    let spots = Spots::new(&paths);
+    let allowed = |spot: Spot| filter.is_none_or(|filter| filter.allows(program, spot));
+    let spots = Spots::new(&paths, &allowed);
     let outside = outside_touches(&paths);
     let order = order_with(recording, &places, &outside, &mut |thread, record| {
         let sequence = super::locations::sequence_of(&recording.threads[thread].records[record])?;
@@ -152,12 +163,27 @@ pub fn predict_recording(
         ..ValueCounts::default()
     };
     if detector >= Detector::NoBranches {
-        value_steps(&scene, detector, limits, &mut races, &mut found, &mut counts);
+        let mut all = accesses(&scene, detector == Detector::Full);
+        all.retain(|access| allowed(access.spot));
+        value_steps(&scene, &all, limits, &mut races, &mut found, &mut counts);
     }
+    counts.variants += races.len() as u64;
     let locks = order.trace.locks.clone();
     let events = recording.threads.iter().map(|thread| thread.records.len()).sum();
     let order_counts = ordered.counts;
-    RecordedPrediction { races, counts, order_counts, paths, places, locks, events }
+    let shape = Shape::of(&paths);
+    let filtered_to = filter.map(SiteFilter::len);
+    RecordedPrediction {
+        races,
+        counts,
+        order_counts,
+        paths,
+        places,
+        locks,
+        events,
+        shape,
+        filtered_to,
+    }
 }
 
 /// Places that a side not taken or code outside would touch, and another thread does, become
@@ -216,7 +242,7 @@ struct Spots {
 }
 
 impl Spots {
-    fn new(paths: &[ThreadPath]) -> Self {
+    fn new(paths: &[ThreadPath], allowed: &dyn Fn(Spot) -> bool) -> Self {
         let mut numbers: BTreeMap<Spot, u32> = BTreeMap::new();
         let mut by_sequence = FxHashMap::default();
         let mut visible = FxHashMap::default();
@@ -228,14 +254,15 @@ impl Spots {
                 let Some((_, _, atomic)) = access_of(&event.kind) else { continue };
                 let next = numbers.len() as u32;
                 let location = *numbers.entry(event.spot).or_insert(next);
-                let location = Location::number(location).filter(|_| !atomic);
+                let candidate = !atomic && allowed(event.spot);
+                let location = Location::number(location).filter(|_| candidate);
                 by_sequence.insert((thread, event.sequence), (number, location));
             }
         }
         Spots { by_sequence, visible }
     }
 
-    /// `None` for an atomic access, and for one beyond the walked path.
+    /// `None` for an atomic access, one that is filtered out, and one beyond the walked path.
     fn location(&self, thread: usize, sequence: u64) -> Option<Location> {
         self.by_sequence.get(&(thread, sequence)).and_then(|(_, location)| *location)
     }
@@ -374,13 +401,12 @@ const MOST_CANDIDATES: u64 = 20_000_000;
 
 fn value_steps(
     scene: &Scene,
-    detector: Detector,
+    all: &[Access],
     limits: &ValueLimits,
     races: &mut Vec<ValueRace>,
     found: &mut FxHashSet<PairKey>,
     counts: &mut ValueCounts,
 ) {
-    let all = accesses(scene, detector == Detector::Full);
     let mut by_place: BTreeMap<PlaceId, Vec<usize>> = BTreeMap::new();
     let mut visits: FxHashMap<(PlaceId, usize, Spot, AccessKind, bool), u32> = FxHashMap::default();
     for (number, access) in all.iter().enumerate() {
@@ -396,19 +422,21 @@ fn value_steps(
             }
         }
     }
-    let mut groups: BTreeMap<PairKey, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(PairKey, Option<Spot>), Group> = BTreeMap::new();
     for (place, list) in by_place {
         for (at, &a) in list.iter().enumerate() {
             for &b in &list[at + 1..] {
                 let numbers = (a, b);
                 let (a, b) = (&all[a], &all[b]);
                 let pair = key((a.spot, a.access), (b.spot, b.access));
-                if counts.cut_short || !may_race(scene, a, b) || found.contains(&pair) {
+                let variant = branch_of(scene, a, b).filter(|_| limits.count_variants);
+                let known = variant.is_none() && found.contains(&pair);
+                if counts.cut_short || known || !may_race(scene, a, b) {
                     continue;
                 }
                 counts.candidates += 1;
                 counts.cut_short = counts.candidates >= MOST_CANDIDATES;
-                let group = groups.entry(pair).or_insert_with(|| Group {
+                let group = groups.entry((pair, variant)).or_insert_with(|| Group {
                     key: pair,
                     candidates: Vec::new(),
                     left_out: false,
@@ -422,19 +450,26 @@ fn value_steps(
     let groups: Vec<Group> = groups.into_values().collect();
     let decided: Vec<(PairKey, Decided)> = groups
         .into_par_iter()
-        .map(|group| (group.key, decide(scene, &all, group, limits, end)))
+        .map(|group| (group.key, decide(scene, all, group, limits, end)))
         .collect();
     for (pair, decision) in decided {
         counts.queries += decision.queries;
         match decision.race {
-            Some(race) => {
-                found.insert(pair);
-                races.push(race);
-            }
+            Some(race) if found.insert(pair) => races.push(race),
+            Some(_) => counts.variants += 1,
+            None if found.contains(&pair) => {}
             None if decision.unknown => counts.unknown += 1,
             None => counts.no_schedule += 1,
         }
     }
+}
+
+/// The branch that has to turn for one of the accesses.
+fn branch_of(scene: &Scene, a: &Access, b: &Access) -> Option<Spot> {
+    [a, b].into_iter().find_map(|access| {
+        let detour = access.end.detour?;
+        Some(scene.paths[access.end.thread].detours[detour].spot)
+    })
 }
 
 /// Keeps the first and the last candidates: the early ones have the smallest prefixes, the late

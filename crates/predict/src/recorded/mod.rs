@@ -9,8 +9,10 @@ mod order;
 pub mod path;
 pub mod report;
 pub mod scene;
+pub mod shape;
 mod tracks;
 pub mod walk;
 
 pub use detect::{Detector, RecordedPrediction, ValueLimits, predict_recording};
 pub use order::{RecordedOrder, recorded_order};
+pub use shape::SiteFilter;

@@ -98,6 +98,8 @@ pub struct ThreadPath {
     pub arena: Arena,
     pub events: Vec<PathEvent>,
     pub detours: Vec<Detour>,
+    /// What went into computations that keep their recorded operands.
+    pub not_computed: super::walk::NotComputed,
     /// Why the path ends before the recording does.
     pub cut: Option<String>,
 }

@@ -45,6 +45,25 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
         let text = "there were more candidates than are looked at; the rest was left out";
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
+    let floating: u64 = prediction.paths.iter().map(|path| path.not_computed.floating).sum();
+    let other: u64 = prediction.paths.iter().map(|path| path.not_computed.other).sum();
+    for (count, what) in [(floating, "floating-point computations"), (other, "computations")] {
+        if count > 0 {
+            let text = format!(
+                "{count} {what} over shared values were not modelled: what went into them keeps \
+                 its recorded value"
+            );
+            report.notes.push(Note::weakens(Engine::Predict, text));
+        }
+    }
+    if let Some(window) = recording.header.get("window") {
+        let text = format!("only the first {window} events of the run were recorded");
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
+    if let Some(sites) = prediction.filtered_to {
+        let text = format!("only pairs among {sites} given lines were looked at");
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
     for path in &prediction.paths {
         if let Some(cut) = &path.cut {
             let text = format!("thread {} was followed only so far: {cut}", path.name);
@@ -63,6 +82,12 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
         ("solver queries".to_owned(), json!(order.solver_queries + counts.queries)),
         ("unknown".to_owned(), json!(order.unknown + counts.unknown)),
         ("sides not taken".to_owned(), json!(counts.detours)),
+        ("branch variants".to_owned(), json!(counts.variants)),
+        ("shared reads".to_owned(), json!(prediction.shape.reads)),
+        ("shared writes".to_owned(), json!(prediction.shape.writes)),
+        ("base reads".to_owned(), json!(prediction.shape.bases)),
+        ("branches".to_owned(), json!(prediction.shape.branches)),
+        ("synchronisations".to_owned(), json!(prediction.shape.synchronisations)),
         ("races by order".to_owned(), json!(by_step(FoundBy::Order))),
         ("races by values".to_owned(), json!(by_step(FoundBy::Values))),
         ("races by branches".to_owned(), json!(by_step(FoundBy::Branch))),

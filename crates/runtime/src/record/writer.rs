@@ -1,6 +1,6 @@
 //! The file, and each thread's buffer.
 
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use racewarden_trace::binary::chunk::{ChunkKind, write_chunk};
 use racewarden_trace::binary::{Encoder, Record, SyncOp};
@@ -13,24 +13,37 @@ const FULL: usize = 32 << 10;
 
 /// The descriptor of the trace, or -1 while nothing is recorded.
 static FILE: AtomicI32 = AtomicI32::new(-1);
+/// Whether events are taken down; no more once the window is full, though buffers are still
+/// written then.
+static RECORDING: AtomicBool = AtomicBool::new(false);
+/// The sequence number at which recording ends.
+static LAST: AtomicU64 = AtomicU64::new(u64::MAX);
 static FILE_LOCK: SpinLock = SpinLock::new();
 /// Numbers the events of all threads in one order.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
-pub fn open(descriptor: i32) {
+/// Records to the file, up to `window` events of all threads together.
+pub fn open(descriptor: i32, window: u64) {
+    LAST.store(window, Ordering::Relaxed);
     FILE.store(descriptor, Ordering::Release);
+    RECORDING.store(true, Ordering::Release);
 }
 
 pub fn stop() {
+    RECORDING.store(false, Ordering::Release);
     FILE.store(-1, Ordering::Release);
 }
 
 pub fn is_recording() -> bool {
-    FILE.load(Ordering::Relaxed) >= 0
+    RECORDING.load(Ordering::Relaxed)
 }
 
 pub fn next_sequence() -> u64 {
-    SEQUENCE.fetch_add(1, Ordering::SeqCst)
+    let sequence = SEQUENCE.fetch_add(1, Ordering::SeqCst);
+    if sequence >= LAST.load(Ordering::Relaxed) {
+        RECORDING.store(false, Ordering::SeqCst);
+    }
+    sequence
 }
 
 pub fn current_sequence() -> u64 {

@@ -70,6 +70,7 @@ pub(super) fn explore(
             pinned: machine.pinned.clone(),
             visits: machine.visits.clone(),
             thread: machine.thread,
+            not_computed: machine.not_computed,
         },
         overlay: FxHashMap::default(),
         entered: FxHashSet::default(),

@@ -39,6 +39,15 @@ pub struct Machine<'a> {
     pub pinned: FxHashSet<ExprId>,
     pub visits: FxHashMap<Spot, u64>,
     pub thread: u32,
+    /// How often a value that may change went into what is not computed.
+    pub not_computed: NotComputed,
+}
+
+/// Computations that keep their recorded operands, by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NotComputed {
+    pub floating: u64,
+    pub other: u64,
 }
 
 impl<'a> Machine<'a> {
@@ -54,6 +63,7 @@ impl<'a> Machine<'a> {
             pinned: FxHashSet::default(),
             visits: FxHashMap::default(),
             thread,
+            not_computed: NotComputed::default(),
         }
     }
 
@@ -172,12 +182,14 @@ impl<'a> Machine<'a> {
             Op::Binary { op, left, right } => {
                 let (a, b) = (self.operand(left), self.operand(right));
                 let result = width.and_then(|width| self.arena.binary(*op, width, a, b));
+                self.count_not_computed(result, &[a, b], self.is_float(ty));
                 return Some(self.or_opaque(result, &[a, b]));
             }
             Op::Compare { op, left, right } => {
                 let (a, b) = (self.operand(left), self.operand(right));
                 let operand = self.width_of(left).or_else(|| self.width_of(right));
                 let result = operand.and_then(|width| self.arena.compare(*op, width, a, b));
+                self.count_not_computed(result, &[a, b], self.value_is_float(left));
                 return Some(self.or_opaque(result, &[a, b]));
             }
             Op::Cast { op, value } => {
@@ -189,6 +201,7 @@ impl<'a> Machine<'a> {
                     (Some(from), Some(to)) if plain => self.arena.cast(*op, from, to, operand),
                     _ => None,
                 };
+                self.count_not_computed(result, &[operand], floats || self.is_float(ty));
                 return Some(self.or_opaque(result, &[operand]));
             }
             Op::Select { condition, then, otherwise } => {
@@ -240,6 +253,14 @@ impl<'a> Machine<'a> {
             }
             Val::Opaque
         })
+    }
+
+    fn count_not_computed(&mut self, result: Option<Val>, operands: &[Val], floating: bool) {
+        let may_change = operands.iter().any(|val| matches!(val, Val::Symbolic(_)));
+        if result.is_none() && may_change {
+            let counts = &mut self.not_computed;
+            *(if floating { &mut counts.floating } else { &mut counts.other }) += 1;
+        }
     }
 
     fn is_float(&self, ty: TypeId) -> bool {

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::locations::Places;
 use super::path::ThreadPath;
+pub use machine::NotComputed;
 
 /// The program and where its symbols lay in the recorded run.
 pub struct Image<'p> {

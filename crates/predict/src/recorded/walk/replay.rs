@@ -52,6 +52,7 @@ pub(super) fn walk_thread(
         arena: replay.machine.arena,
         events: replay.machine.events,
         detours: replay.detours,
+        not_computed: replay.machine.not_computed,
         cut,
     }
 }
