@@ -151,9 +151,7 @@ impl Found {
                     .as_array()
                     .map_or(&[][..], Vec::as_slice)
                     .iter()
-                    .map(|site| {
-                        format!("{}:{}:{}", site["file"], site["line"], site["access"])
-                    })
+                    .map(|site| format!("{}:{}:{}", site["file"], site["line"], site["access"]))
                     .collect();
                 sites.sort();
                 sites.join(" ")
@@ -174,11 +172,8 @@ struct Row {
 
 fn measure_real(options: &Options, folder: &Path, real: &Real) -> anyhow::Result<Row> {
     let place = folder.join(real.name);
-    let copied = Command::new("cp")
-        .arg("-r")
-        .arg(options.sources.join(real.name))
-        .arg(&place)
-        .status()?;
+    let copied =
+        Command::new("cp").arg("-r").arg(options.sources.join(real.name)).arg(&place).status()?;
     ensure!(copied.success(), "the sources were not copied");
     // What an earlier build left would not be built again.
     let _ = Command::new("make").arg("clean").current_dir(&place).output()?;
@@ -225,9 +220,8 @@ fn measure(
             .current_dir(folder)
             .output()?;
         let seconds = start.elapsed().as_secs_f64();
-        let report = serde_json::from_slice(&output.stdout).with_context(|| {
-            format!("no report: {}", String::from_utf8_lossy(&output.stderr))
-        })?;
+        let report = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("no report: {}", String::from_utf8_lossy(&output.stderr)))?;
         Ok(Found { report, seconds })
     };
     let order = ask(&["--order-only", "--no-replay"])?;

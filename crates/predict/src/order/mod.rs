@@ -124,9 +124,18 @@ struct Undecided {
 
 /// Finds every predictable race of the trace, one per pair of locations.
 pub fn predict(trace: &OrderTrace, limits: &Limits) -> Prediction {
+    predict_where(trace, limits, &|_| true)
+}
+
+/// The same, with only the candidates for which `meet` holds.
+pub fn predict_where(
+    trace: &OrderTrace,
+    limits: &Limits,
+    meet: &dyn Fn(Candidate) -> bool,
+) -> Prediction {
     let index = Index::new(trace);
     let mut prediction = Prediction::default();
-    let undecided = linear_steps(&index, limits, &mut prediction);
+    let undecided = linear_steps(&index, limits, meet, &mut prediction);
     let end = Instant::now() + limits.total;
     let decided: Vec<Decision> =
         undecided.into_par_iter().map(|group| decide(&index, group, limits, end)).collect();
@@ -143,7 +152,12 @@ pub fn predict(trace: &OrderTrace, limits: &Limits) -> Prediction {
 }
 
 /// Steps 1 to 3, over all candidates.
-fn linear_steps(index: &Index, limits: &Limits, prediction: &mut Prediction) -> Vec<Undecided> {
+fn linear_steps(
+    index: &Index,
+    limits: &Limits,
+    meet: &dyn Fn(Candidate) -> bool,
+    prediction: &mut Prediction,
+) -> Vec<Undecided> {
     let mut found: FxHashSet<LocationPair> = FxHashSet::default();
     let mut undecided: FxHashMap<LocationPair, Undecided> = FxHashMap::default();
     let mut ruled_out: FxHashSet<LocationPair> = FxHashSet::default();
@@ -157,7 +171,7 @@ fn linear_steps(index: &Index, limits: &Limits, prediction: &mut Prediction) -> 
             }
             counts.candidates += 1;
             let pair = candidates::location_pair(index, candidate);
-            if found.contains(&pair) {
+            if found.contains(&pair) || !meet(candidate) {
                 return true;
             }
             let Ok(required) = cone::cone(index, candidate, Closing::Required) else {

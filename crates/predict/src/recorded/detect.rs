@@ -11,10 +11,10 @@ use racewarden_trace::binary::Recording;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::locations::{PlaceId, Places};
+use super::locations::{PlaceId, Places, bytes_of};
 use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
-use super::path::{EventKind, PathEvent, Spot, ThreadPath};
+use super::path::{Bytes, EventKind, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
 use super::shape::{Shape, SiteFilter};
 use super::tracks::End;
@@ -147,7 +147,18 @@ pub fn predict_recording(
         let sequence = super::locations::sequence_of(&recording.threads[thread].records[record])?;
         spots.location(thread, sequence)
     });
-    let ordered = order::predict(&order.trace, &limits.order);
+    let bytes = |event: u32| {
+        let (thread, record) = order.origin[event as usize];
+        let writes = order.trace.events[event as usize].kind.writes();
+        bytes_of(&recording.threads[thread as usize].records[record as usize], writes)
+    };
+    // A mixed place is a whole word, of which the two may touch different bytes.
+    let meet = |candidate: order::Candidate| match (bytes(candidate.first), bytes(candidate.second))
+    {
+        (Some(first), Some(second)) => first.overlaps(second),
+        _ => false,
+    };
+    let ordered = order::predict_where(&order.trace, &limits.order, &meet);
     let scene = Scene::new(&paths, &places, &order);
     let mut races: Vec<ValueRace> = Vec::new();
     let mut found: FxHashSet<PairKey> = FxHashSet::default();
@@ -339,6 +350,7 @@ struct Access {
     occurrence: u64,
     access: AccessKind,
     places: Vec<PlaceId>,
+    bytes: Option<Bytes>,
     held: Vec<(u32, bool)>,
     /// The last recorded event before it, for what must precede.
     anchor: usize,
@@ -381,6 +393,10 @@ fn access(event: &PathEvent, end: End, held: Vec<(u32, bool)>, anchor: usize) ->
         occurrence: event.occurrence,
         access: kind_of(writes),
         places: places.to_vec(),
+        bytes: match event.kind {
+            EventKind::Whole { bytes, .. } => Some(bytes),
+            _ => None,
+        },
         held,
         anchor,
     })
@@ -490,6 +506,12 @@ fn may_race(scene: &Scene, a: &Access, b: &Access) -> bool {
     // Both in sides not taken: two branches would have to turn at once, which is left to a run
     // that takes one of them.
     if a.end.detour.is_some() && b.end.detour.is_some() {
+        return false;
+    }
+    // Without bytes of its own, an access covers its place, as every other access of that does.
+    if let (Some(x), Some(y)) = (a.bytes, b.bytes)
+        && !x.overlaps(y)
+    {
         return false;
     }
     let common = a.held.iter().any(|(lock, alone)| {

@@ -3,12 +3,15 @@
 //! An address alone does not name a place: the heap and the stacks hand the same bytes out again.
 //! So blocks and stack slots become objects, found by the order of the recording, and a place is
 //! an object with an offset and a size. Places that are accessed in overlapping pieces of
-//! different sizes are *mixed*: they are kept as whole words, and no value is derived from them.
+//! different sizes are *mixed*: they are kept as whole words, and no value is derived from them;
+//! whether two accesses to such a word meet is decided by their bytes.
 
 use std::collections::BTreeMap;
 
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::path::Bytes;
 
 /// A place in memory, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,11 +62,18 @@ impl Place {
 pub struct Places {
     pub places: Vec<Place>,
     touched: FxHashMap<(u32, u32), Vec<PlaceId>>,
+    /// What copies read; `touched` has what they write.
+    sources: FxHashMap<(u32, u32), Vec<PlaceId>>,
     by_address: FxHashMap<(u64, u32), PlaceId>,
 }
 
 impl Places {
-    /// The places that a record touches.
+    /// The places that a copy reads.
+    pub fn sources(&self, thread: usize, record: usize) -> &[PlaceId] {
+        self.sources.get(&(thread as u32, record as u32)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The places that a record touches; those that it writes, if it is a copy.
     pub fn of(&self, thread: usize, record: usize) -> &[PlaceId] {
         self.touched.get(&(thread as u32, record as u32)).map_or(&[], Vec::as_slice)
     }
@@ -124,6 +134,8 @@ struct Touch {
     write: bool,
     /// Part of a copy, fill or wide access: always a whole word.
     word: bool,
+    /// Read by a copy.
+    source: bool,
     /// What it found and what it left, where that is known.
     found: Option<u64>,
     left: Option<u64>,
@@ -182,13 +194,15 @@ impl Builder {
                 known(touches, Some(old), Some(new));
             }
             Record::Wide { address, size, write, .. } => {
-                self.range(thread, number, address, size, write, touches);
+                self.range((thread, number), (address, size), write, false, touches);
             }
             Record::Copy { to, from, size, .. } => {
-                self.range(thread, number, from, size, false, touches);
-                self.range(thread, number, to, size, true, touches);
+                self.range((thread, number), (from, size), false, true, touches);
+                self.range((thread, number), (to, size), true, false, touches);
             }
-            Record::Set { to, size, .. } => self.range(thread, number, to, size, true, touches),
+            Record::Set { to, size, .. } => {
+                self.range((thread, number), (to, size), true, false, touches);
+            }
             _ => {}
         }
     }
@@ -238,6 +252,7 @@ impl Builder {
             object,
             write,
             word: crosses,
+            source: false,
             found: None,
             left: None,
         };
@@ -252,11 +267,10 @@ impl Builder {
 
     fn range(
         &mut self,
-        thread: u32,
-        record: u32,
-        address: u64,
-        size: u64,
+        (thread, record): (u32, u32),
+        (address, size): (u64, u64),
         write: bool,
+        source: bool,
         touches: &mut Vec<Touch>,
     ) {
         if size == 0 {
@@ -276,6 +290,7 @@ impl Builder {
                 object,
                 write,
                 word: true,
+                source,
                 found: None,
                 left: None,
             });
@@ -312,7 +327,11 @@ impl Builder {
         place.follow_value(touch);
         place.several |= place.first_thread != touch.thread;
         place.written |= touch.write;
-        let list = self.places.touched.entry((touch.thread, touch.record)).or_default();
+        let by_record = match touch.source {
+            true => &mut self.places.sources,
+            false => &mut self.places.touched,
+        };
+        let list = by_record.entry((touch.thread, touch.record)).or_default();
         if !list.contains(&id) {
             list.push(id);
         }
@@ -333,6 +352,21 @@ fn part_of(word: u64, offset: u64, size: u32) -> u64 {
 
 fn overlaps(pieces: &FxHashSet<(u32, u32)>) -> bool {
     pieces.iter().any(|a| pieces.iter().any(|b| a != b && a.0 < b.0 + b.1 && b.0 < a.0 + a.1))
+}
+
+/// The bytes that an access reads or writes.
+pub fn bytes_of(record: &Record, writes: bool) -> Option<Bytes> {
+    let (address, size) = match *record {
+        Record::Load { address, size, .. }
+        | Record::Store { address, size, .. }
+        | Record::Update { address, size, .. } => (address, u64::from(size)),
+        Record::Wide { address, size, .. } => (address, size),
+        Record::Copy { to, size, .. } if writes => (to, size),
+        Record::Copy { from, size, .. } => (from, size),
+        Record::Set { to, size, .. } => (to, size),
+        _ => return None,
+    };
+    Some(Bytes { address, size })
 }
 
 /// The place of a record in the order of the run, for those that have one.

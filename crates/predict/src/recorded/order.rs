@@ -164,7 +164,12 @@ impl<'r> Builder<'r> {
             Record::Store { .. } => self.accesses(origin, false, true, at),
             Record::Update { .. } => self.accesses(origin, true, true, at),
             Record::Wide { write, .. } => self.accesses(origin, !write, write, at),
-            Record::Copy { .. } | Record::Set { .. } => self.accesses(origin, false, true, at),
+            Record::Copy { .. } => {
+                let sources = self.places.sources(origin.0, origin.1).to_vec();
+                self.access_places(origin, &sources, (true, false), at);
+                self.accesses(origin, false, true, at);
+            }
+            Record::Set { .. } => self.accesses(origin, false, true, at),
             Record::Sync { op, object, extra, .. } => self.sync(origin, op, object, extra, at),
             _ => {}
         }
@@ -178,8 +183,19 @@ impl<'r> Builder<'r> {
         writes: bool,
         at: Option<Location>,
     ) {
+        let places = self.places.of(origin.0, origin.1).to_vec();
+        self.access_places(origin, &places, (reads, writes), at);
+    }
+
+    fn access_places(
+        &mut self,
+        origin: (usize, usize),
+        places: &[PlaceId],
+        (reads, writes): (bool, bool),
+        at: Option<Location>,
+    ) {
         let atomic = at.is_none() || (reads && writes);
-        for place in self.places.of(origin.0, origin.1).to_vec() {
+        for place in places.iter().copied() {
             if !self.places.get(place).shared {
                 continue;
             }

@@ -14,6 +14,20 @@ pub struct Spot {
     pub inst: InstId,
 }
 
+/// A piece of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes {
+    pub address: u64,
+    pub size: u64,
+}
+
+impl Bytes {
+    pub fn overlaps(self, other: Bytes) -> bool {
+        self.address < other.address.saturating_add(other.size)
+            && other.address < self.address.saturating_add(self.size)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
     /// A shared read; `result` is its symbol.
@@ -38,6 +52,8 @@ pub enum EventKind {
     /// An access whose value is not followed.
     Whole {
         places: Vec<PlaceId>,
+        /// The bytes it touches, of which the places are whole words.
+        bytes: Bytes,
         writes: bool,
         atomic: bool,
     },

@@ -365,7 +365,7 @@ pub fn access_of(kind: &EventKind) -> Option<(&[PlaceId], bool, bool)> {
             Some((std::slice::from_ref(place), true, *atomic))
         }
         EventKind::Update { place, .. } => Some((std::slice::from_ref(place), true, true)),
-        EventKind::Whole { places, writes, atomic } => Some((places, *writes, *atomic)),
+        EventKind::Whole { places, writes, atomic, .. } => Some((places, *writes, *atomic)),
         EventKind::Outside { places } => Some((places, true, true)),
         _ => None,
     }

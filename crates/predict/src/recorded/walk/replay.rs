@@ -5,7 +5,7 @@ use racewarden_trace::binary::{Record, Recording};
 use rustc_hash::FxHashMap;
 
 use super::super::expr::{ExprKind, Val};
-use super::super::locations::{PlaceId, Places, sequence_of};
+use super::super::locations::{PlaceId, Places, bytes_of, sequence_of};
 use super::super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::machine::Machine;
 use super::{Image, explore};
@@ -211,15 +211,24 @@ impl<'a> Replay<'a> {
 
     /// An access whose value is not followed: it only takes part in the order.
     fn whole(&mut self, record: usize, sequence: u64, writes: bool, atomic: bool) {
+        let touched = self.machine.places.of(self.thread, record);
+        self.whole_places(touched, record, sequence, writes, atomic);
+    }
+
+    fn whole_places(
+        &mut self,
+        touched: &[PlaceId],
+        record: usize,
+        sequence: u64,
+        writes: bool,
+        atomic: bool,
+    ) {
+        let Some(bytes) = bytes_of(&self.records[record], writes) else { return };
         let places = self.machine.places;
-        let shared: Vec<PlaceId> = places
-            .of(self.thread, record)
-            .iter()
-            .copied()
-            .filter(|place| places.get(*place).shared)
-            .collect();
+        let shared: Vec<PlaceId> =
+            touched.iter().copied().filter(|place| places.get(*place).shared).collect();
         if !shared.is_empty() {
-            self.machine.emit(sequence, EventKind::Whole { places: shared, writes, atomic });
+            self.machine.emit(sequence, EventKind::Whole { places: shared, bytes, writes, atomic });
         }
     }
 
@@ -387,9 +396,12 @@ impl<'a> Replay<'a> {
         self.machine.visit();
         let (number, record) = self.next()?;
         match *record {
-            Record::Copy { sequence, .. } | Record::Set { sequence, .. } => {
+            Record::Copy { sequence, .. } => {
+                let sources = self.machine.places.sources(self.thread, number);
+                self.whole_places(sources, number, sequence, false, false);
                 self.whole(number, sequence, true, false);
             }
+            Record::Set { sequence, .. } => self.whole(number, sequence, true, false),
             _ => return Err(self.mismatch("a copy or fill", record)),
         }
         self.machine.advance();
