@@ -185,3 +185,42 @@ fn the_solver_alone_agrees() {
     let found = compare_all(3000..3100, 3, 18, &limits);
     assert!(found[&Step::Solver] > 50, "{found:?}");
 }
+
+/// In a long run the steps after a cut come first. Work of a thread that nobody meets, put into the
+/// middle, changes no race, so what is found must be what the short trace has.
+#[test]
+fn work_in_between_changes_nothing() {
+    const BETWEEN: usize = 1_200;
+    let mut after_a_cut = 0;
+    for seed in 4000..4150 {
+        let short = random_trace(seed, 3, 18);
+        let lines: Vec<&str> = short.lines().collect();
+        let middle = seed as usize % lines.len();
+        let between = (0..BETWEEN).map(|_| "Z|w(z)|9000");
+        let (before, after) = lines.split_at(middle);
+        let long: Vec<&str> =
+            before.iter().copied().chain(between).chain(after.iter().copied()).collect();
+        let text = long.join("\n") + "\n";
+        let read = text::read(text.as_bytes()).unwrap();
+        let prediction = order::predict(&read.trace, &Limits::default());
+        common::check_all(&read.trace, &prediction);
+        let place = |event: u32| match event as usize {
+            event if event < middle => event,
+            event => event - BETWEEN,
+        };
+        let predicted: BTreeSet<(usize, usize)> = prediction
+            .races
+            .iter()
+            .map(|race| race.witness.candidate)
+            .map(|candidate| (place(candidate.first), place(candidate.second)))
+            .collect();
+        assert_eq!(all_races(&text::read(short.as_bytes()).unwrap().trace), predicted, "{short}");
+        after_a_cut += prediction
+            .races
+            .iter()
+            .filter(|race| race.step == Step::GraphTest && middle > 0)
+            .filter(|race| race.witness.candidate.first as usize >= middle + BETWEEN)
+            .count();
+    }
+    assert!(after_a_cut > 0);
+}

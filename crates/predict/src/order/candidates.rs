@@ -1,7 +1,7 @@
 //! Which pairs of accesses are worth a cone.
 //!
-//! Accesses of a variable are put into classes: same thread, place in the program, kind, clock and
-//! held acquisitions. Nothing that the cone depends on tells the members of a class apart, so its
+//! Accesses of a variable are put into classes: same thread, place in the program, kind, bytes, clock
+//! and held acquisitions. Nothing that the cone depends on tells the members of a class apart, so its
 //! first member stands for all. Classes are gathered by thread and held locks; two gatherings with
 //! a common lock are skipped whole, and so are two of one thread. What is left is cut to the pairs
 //! that no clock orders.
@@ -73,10 +73,11 @@ pub fn shared_variables(index: &Index) -> Vec<Vec<u32>> {
 pub fn for_each(
     index: &Index,
     accesses: &[u32],
+    bytes: &super::BytesOf,
     aside: &mut SetAside,
     visit: &mut dyn FnMut(Candidate) -> bool,
 ) {
-    let gatherings = gather(index, accesses);
+    let gatherings = gather(index, accesses, bytes);
     for (number, a) in gatherings.iter().enumerate() {
         for b in &gatherings[number + 1..] {
             if a.thread == b.thread {
@@ -97,7 +98,7 @@ pub fn for_each(
     }
 }
 
-fn gather(index: &Index, accesses: &[u32]) -> Vec<Gathering> {
+fn gather(index: &Index, accesses: &[u32], bytes: &super::BytesOf) -> Vec<Gathering> {
     let mut gatherings: Vec<Gathering> = Vec::new();
     let mut by_key: FxHashMap<(usize, Vec<(u32, bool)>), usize> = FxHashMap::default();
     let mut by_held: FxHashMap<(usize, u32), usize> = FxHashMap::default();
@@ -107,7 +108,7 @@ fn gather(index: &Index, accesses: &[u32]) -> Vec<Gathering> {
         let thread = event.thread.index();
         let held = index.held_number(access);
         let row = index.row_before(access);
-        if !seen.insert((thread, event.location, event.kind, held, row)) {
+        if !seen.insert((thread, event.location, event.kind, held, row, bytes(access))) {
             continue;
         }
         let slot = *by_held.entry((thread, held)).or_insert_with(|| {

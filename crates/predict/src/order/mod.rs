@@ -9,16 +9,18 @@
 //! 1. a common lock or a clock rules it out (`candidates`),
 //! 2. its required cone swallows one of the accesses (`cone`),
 //! 3. the cone in the observed order is a witness: linear time (`cone`, `witness`),
-//! 4. the orders that the cone forces have a cycle (`saturate`), or can be simulated (`greedy`),
-//! 5. z3 on the cone alone, widened by what closing open sections may need (`solve`).
+//! 4. the same steps and the next one after a cut shortly before it (`near`),
+//! 5. the orders that the cone forces have a cycle (`saturate`), or can be simulated (`greedy`),
+//! 6. z3 on the cone alone, widened by what closing open sections may need (`solve`).
 //!
-//! Steps 2 and 4 are exact where they say no and the witness is checked where they say yes, so
+//! Steps 2 and 5 are exact where they say no and the witness is checked where they say yes, so
 //! what is missed is only what runs into a limit, and that is counted as unknown.
 
 mod candidates;
 mod cone;
 mod greedy;
 mod index;
+mod near;
 mod problem;
 mod report;
 mod saturate;
@@ -124,19 +126,19 @@ struct Undecided {
 
 /// Finds every predictable race of the trace, one per pair of locations.
 pub fn predict(trace: &OrderTrace, limits: &Limits) -> Prediction {
-    predict_where(trace, limits, &|_| true)
+    predict_bytes(trace, limits, &|_| None)
 }
 
-/// The same, with only the candidates for which `meet` holds.
-pub fn predict_where(
-    trace: &OrderTrace,
-    limits: &Limits,
-    meet: &dyn Fn(Candidate) -> bool,
-) -> Prediction {
+/// The bytes of a variable that an access touches, as address and size; `None` for all of them.
+pub type BytesOf<'b> = dyn Fn(u32) -> Option<(u64, u64)> + 'b;
+
+/// The same, for accesses that touch only some bytes of their variable: those that share none do
+/// not race.
+pub fn predict_bytes(trace: &OrderTrace, limits: &Limits, bytes: &BytesOf) -> Prediction {
     let index = Index::new(trace);
     let mut prediction = Prediction::default();
-    let undecided = linear_steps(&index, limits, meet, &mut prediction);
     let end = Instant::now() + limits.total;
+    let undecided = linear_steps(&index, limits, bytes, end, &mut prediction);
     let decided: Vec<Decision> =
         undecided.into_par_iter().map(|group| decide(&index, group, limits, end)).collect();
     for decision in decided {
@@ -155,9 +157,14 @@ pub fn predict_where(
 fn linear_steps(
     index: &Index,
     limits: &Limits,
-    meet: &dyn Fn(Candidate) -> bool,
+    bytes: &BytesOf,
+    end: Instant,
     prediction: &mut Prediction,
 ) -> Vec<Undecided> {
+    let meet = |candidate: Candidate| match (bytes(candidate.first), bytes(candidate.second)) {
+        (Some((x, xs)), Some((y, ys))) => x < y.saturating_add(ys) && y < x.saturating_add(xs),
+        _ => true,
+    };
     let mut found: FxHashSet<LocationPair> = FxHashSet::default();
     let mut undecided: FxHashMap<LocationPair, Undecided> = FxHashMap::default();
     let mut ruled_out: FxHashSet<LocationPair> = FxHashSet::default();
@@ -165,7 +172,8 @@ fn linear_steps(
     let Prediction { races, counts } = prediction;
     for accesses in candidates::shared_variables(index) {
         let mut visit = |candidate: Candidate| {
-            if counts.candidates >= limits.candidates {
+            let late = counts.candidates % 1024 == 1023 && Instant::now() > end;
+            if counts.candidates >= limits.candidates || late {
                 counts.cut_short = true;
                 return false;
             }
@@ -196,7 +204,7 @@ fn linear_steps(
             }
             true
         };
-        candidates::for_each(index, &accesses, &mut aside, &mut visit);
+        candidates::for_each(index, &accesses, bytes, &mut aside, &mut visit);
     }
     counts.common_lock = aside.common_lock;
     counts.ordered = aside.ordered;
@@ -220,16 +228,23 @@ struct Decision {
     queries: u64,
 }
 
-/// Steps 4 and 5 for one pair of locations: its candidates until one succeeds. The solver only
+/// Steps 4 to 6 for one pair of locations: its candidates until one succeeds. The solver only
 /// comes in when the graph test decided none of them.
 fn decide(index: &Index, group: Undecided, limits: &Limits, end: Instant) -> Decision {
     let mut open = Vec::new();
     let mut unknown = group.left_out;
+    if !limits.solver_only
+        && let Some(witness) = near_race(index, &group.candidates, end)
+    {
+        let outcome = Outcome::Race(OrderRace { witness, step: Step::GraphTest });
+        return Decision { outcome, queries: 0 };
+    }
     for candidate in group.candidates {
         if Instant::now() > end {
             return Decision { outcome: Outcome::Unknown, queries: 0 };
         }
-        match graph_test(index, candidate, limits.solver_only) {
+        match graph_test(index, candidate, limits.solver_only, end) {
+            GraphAnswer::Late => return Decision { outcome: Outcome::Unknown, queries: 0 },
             GraphAnswer::Race(witness) => {
                 let outcome = Outcome::Race(OrderRace { witness, step: Step::GraphTest });
                 return Decision { outcome, queries: 0 };
@@ -259,14 +274,50 @@ fn decide(index: &Index, group: Undecided, limits: &Limits, end: Instant) -> Dec
     Decision { outcome, queries }
 }
 
+/// How far before the earlier access a part starts, and how many candidates are tried so.
+const LOOK_BACK: [(u32, usize); 2] = [(1_000, 64), (15_000, 8)];
+
+/// Tries the candidates after cuts that are not far before them.
+fn near_race(index: &Index, candidates: &[Candidate], end: Instant) -> Option<Witness> {
+    for (look_back, most) in LOOK_BACK {
+        for &candidate in candidates.iter().take(most) {
+            if Instant::now() > end {
+                return None;
+            }
+            let Some(part) = near::Part::new(index, candidate, look_back) else { continue };
+            let inner = Index::new(part.trace());
+            let found = match observed_order(&inner, part.candidate()) {
+                Some(witness) => Some(witness),
+                None => match graph_test(&inner, part.candidate(), false, end) {
+                    GraphAnswer::Race(witness) => Some(witness),
+                    _ => None,
+                },
+            };
+            let witness = found.and_then(|found| part.witness(index, candidate, &found));
+            if witness.is_some() {
+                return witness;
+            }
+        }
+    }
+    None
+}
+
+/// Step 3 for one candidate.
+fn observed_order(index: &Index, candidate: Candidate) -> Option<Witness> {
+    let prefix = cone::cone(index, candidate, Closing::ObservedOrder).ok()?;
+    Some(witness::in_observed_order(candidate, prefix))
+}
+
 enum GraphAnswer {
     Race(Witness),
     NoSchedule,
+    /// The time is over.
+    Late,
     /// Not decided; the events that every reordering needs.
     Open(Vec<u32>),
 }
 
-fn graph_test(index: &Index, candidate: Candidate, solver_only: bool) -> GraphAnswer {
+fn graph_test(index: &Index, candidate: Candidate, solver_only: bool, end: Instant) -> GraphAnswer {
     let Ok(mut prefix) = cone::cone(index, candidate, Closing::Required) else {
         return GraphAnswer::NoSchedule;
     };
@@ -275,8 +326,9 @@ fn graph_test(index: &Index, candidate: Candidate, solver_only: bool) -> GraphAn
     }
     let problem = loop {
         let mut problem = Problem::new(index, candidate, prefix);
-        match saturate::saturate(&mut problem) {
+        match saturate::saturate(&mut problem, end) {
             Saturation::Cycle => return GraphAnswer::NoSchedule,
+            Saturation::Late => return GraphAnswer::Late,
             Saturation::Stable => break problem,
             Saturation::Grow(acquires) => {
                 prefix = problem.prefix;
@@ -287,7 +339,7 @@ fn graph_test(index: &Index, candidate: Candidate, solver_only: bool) -> GraphAn
         }
     };
     let required = problem.prefix.clone();
-    match simulate(problem) {
+    match simulate(problem, end) {
         Some(witness) => GraphAnswer::Race(witness),
         None => GraphAnswer::Open(required),
     }
@@ -306,7 +358,7 @@ fn grow(index: &Index, candidate: Candidate, prefix: &mut [u32], acquires: &[u32
 
 /// Chooses which sections stay open, then simulates. A failure proves nothing: the choice may
 /// have been wrong.
-fn simulate(mut problem: Problem) -> Option<Witness> {
+fn simulate(mut problem: Problem, end: Instant) -> Option<Witness> {
     let (index, candidate) = (problem.index, problem.candidate);
     for _ in 0..16 {
         if let Some(order) = greedy::linearize(&problem) {
@@ -335,8 +387,8 @@ fn simulate(mut problem: Problem) -> Option<Witness> {
         } else {
             problem = Problem::new(index, candidate, prefix);
         }
-        match saturate::saturate(&mut problem) {
-            Saturation::Cycle => return None,
+        match saturate::saturate(&mut problem, end) {
+            Saturation::Cycle | Saturation::Late => return None,
             Saturation::Stable => {}
             Saturation::Grow(acquires) => {
                 let mut prefix = problem.prefix.clone();

@@ -10,6 +10,8 @@
 //!
 //! A cycle shows that no reordering of the cone exists.
 
+use std::time::Instant;
+
 use super::index::NONE;
 use super::problem::{Problem, Section};
 
@@ -20,6 +22,8 @@ pub enum Saturation {
     Grow(Vec<u32>),
     /// Nothing more follows.
     Stable,
+    /// The time is over.
+    Late,
 }
 
 /// For each node and thread, how many nodes of the thread are before it or are it.
@@ -44,8 +48,11 @@ impl Clocks {
     }
 }
 
-pub fn saturate(problem: &mut Problem) -> Saturation {
+pub fn saturate(problem: &mut Problem, end: Instant) -> Saturation {
     loop {
+        if Instant::now() > end {
+            return Saturation::Late;
+        }
         let Some(clocks) = clocks(problem) else { return Saturation::Cycle };
         let mut found = Found { problem, clocks: &clocks, edges: Vec::new(), grow: Vec::new() };
         if !found.apply() {

@@ -20,6 +20,15 @@ pub fn in_observed_order(candidate: Candidate, prefix: Vec<u32>) -> Witness {
     Witness { candidate, cone: prefix.into(), order: None }
 }
 
+/// The events as they are listed.
+pub fn from_events(index: &Index, candidate: Candidate, order: Vec<u32>) -> Witness {
+    let mut cone = vec![0u32; index.thread_count()];
+    for &event in &order {
+        cone[index.thread_of(event)] += 1;
+    }
+    Witness { candidate, cone: cone.into(), order: Some(order.into()) }
+}
+
 /// The whole of `prefix` from an order of its nodes: what lies between them follows its thread.
 pub fn from_nodes(problem: &Problem, prefix: &[u32], order: &[u32]) -> Witness {
     let index = problem.index;

@@ -147,18 +147,14 @@ pub fn predict_recording(
         let sequence = super::locations::sequence_of(&recording.threads[thread].records[record])?;
         spots.location(thread, sequence)
     });
+    // A mixed place is a whole word, of which two accesses may touch different bytes.
     let bytes = |event: u32| {
         let (thread, record) = order.origin[event as usize];
         let writes = order.trace.events[event as usize].kind.writes();
-        bytes_of(&recording.threads[thread as usize].records[record as usize], writes)
+        let record = &recording.threads[thread as usize].records[record as usize];
+        bytes_of(record, writes).map(|bytes| (bytes.address, bytes.size))
     };
-    // A mixed place is a whole word, of which the two may touch different bytes.
-    let meet = |candidate: order::Candidate| match (bytes(candidate.first), bytes(candidate.second))
-    {
-        (Some(first), Some(second)) => first.overlaps(second),
-        _ => false,
-    };
-    let ordered = order::predict_where(&order.trace, &limits.order, &meet);
+    let ordered = order::predict_bytes(&order.trace, &limits.order, &bytes);
     let scene = Scene::new(&paths, &places, &order);
     let mut races: Vec<ValueRace> = Vec::new();
     let mut found: FxHashSet<PairKey> = FxHashSet::default();
