@@ -66,6 +66,8 @@ pub fn shared_variables(index: &Index) -> Vec<Vec<u32>> {
             lists[slots[variable] as usize].push(number as u32);
         }
     }
+    // Those with the fewest accesses first: what a busy one costs is not theirs to bear.
+    lists.sort_by_key(Vec::len);
     lists
 }
 
@@ -77,8 +79,18 @@ pub fn for_each(
     aside: &mut SetAside,
     visit: &mut dyn FnMut(Candidate) -> bool,
 ) {
-    let gatherings = gather(index, accesses, bytes);
-    for (number, a) in gatherings.iter().enumerate() {
+    let mut gatherings = gather(index, accesses, bytes);
+    // Most variables have one lock that nearly all accesses hold: those need not be compared.
+    let guarded = match most_held(&gatherings) {
+        Some(lock) => {
+            let holds = |gathering: &Gathering| gathering.locks.contains(&(lock, true));
+            gatherings.sort_by_key(holds);
+            gatherings.iter().filter(|gathering| holds(gathering)).count()
+        }
+        None => 0,
+    };
+    aside.common_lock += (guarded * guarded.saturating_sub(1) / 2) as u64;
+    for (number, a) in gatherings[..gatherings.len() - guarded].iter().enumerate() {
         for b in &gatherings[number + 1..] {
             if a.thread == b.thread {
                 continue;
@@ -134,6 +146,15 @@ fn gather(index: &Index, accesses: &[u32], bytes: &super::BytesOf) -> Vec<Gather
         }
     }
     gatherings
+}
+
+/// The lock that most gatherings hold alone.
+fn most_held(gatherings: &[Gathering]) -> Option<u32> {
+    let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
+    for (lock, alone) in gatherings.iter().flat_map(|gathering| &gathering.locks) {
+        *counts.entry(*lock).or_default() += u32::from(*alone);
+    }
+    counts.into_iter().map(|(lock, count)| (count, lock)).max().map(|(_, lock)| lock)
 }
 
 fn share_lock(a: &Gathering, b: &Gathering) -> bool {

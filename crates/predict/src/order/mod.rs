@@ -53,7 +53,7 @@ pub struct Limits {
     pub total: Duration,
     /// Candidates tried per pair of locations.
     pub per_location_pair: usize,
-    /// Candidates looked at in all.
+    /// Candidates looked at per variable.
     pub candidates: u64,
     /// Puts every candidate to the solver, to measure the other steps against it.
     pub solver_only: bool,
@@ -65,7 +65,7 @@ impl Default for Limits {
             query: Duration::from_secs(5),
             total: Duration::from_secs(60),
             per_location_pair: 256,
-            candidates: 4_000_000,
+            candidates: 2_000_000,
             solver_only: false,
         }
     }
@@ -171,9 +171,11 @@ fn linear_steps(
     let mut aside = SetAside::default();
     let Prediction { races, counts } = prediction;
     for accesses in candidates::shared_variables(index) {
+        let mut of_variable = 0;
         let mut visit = |candidate: Candidate| {
+            of_variable += 1;
             let late = counts.candidates % 1024 == 1023 && Instant::now() > end;
-            if counts.candidates >= limits.candidates || late {
+            if of_variable > limits.candidates || late {
                 counts.cut_short = true;
                 return false;
             }

@@ -139,8 +139,13 @@ pub fn schedule(image: &Image, prediction: &RecordedPrediction, race: &ValueRace
             occurrence,
         }
     };
+    // A copy is several accesses: some of them may come before the one that races.
+    let races = |&(thread, spot, occurrence): &(usize, Spot, u64)| {
+        let same = |access: &RacingAccess| (access.thread, access.spot, access.occurrence);
+        race.accesses.iter().any(|access| same(access) == (thread, spot, occurrence))
+    };
     let real: Vec<&(usize, Spot, u64)> =
-        race.before.iter().filter(|(.., occurrence)| *occurrence > 0).collect();
+        race.before.iter().filter(|step| step.2 > 0 && !races(step)).collect();
     let mut steps: Vec<Step> = holds(prediction, race)
         .into_iter()
         .map(|(thread, spot, occurrence)| {
