@@ -32,7 +32,10 @@ pub fn report(trace: &OrderTrace, file: &str, prediction: &Prediction) -> Report
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
     if counts.cut_short {
-        let text = format!("only the first {} pairs of accesses were tried", counts.candidates);
+        let text = format!(
+            "{} pairs of accesses were tried; a limit left the rest out",
+            counts.candidates
+        );
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
     report.stats = BTreeMap::from([
