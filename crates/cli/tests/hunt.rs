@@ -167,6 +167,7 @@ fn standard_input_is_given_to_every_run_and_is_empty_by_default() {
     let engines = ["--engines", "check,run"];
     let (_, report) = hunt(folder.path(), Path::new("reader.c"), &engines);
     assert_eq!(report["conclusion"], "unknown", "{report:#}");
+    assert!(report.to_string().contains("no second thread"), "the user is told: {report:#}");
     let given = ["--engines", "check,run", "--stdin", "input"];
     let (_, report) = hunt(folder.path(), Path::new("reader.c"), &given);
     assert_eq!(report["conclusion"], "racy", "{report:#}");

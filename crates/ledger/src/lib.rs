@@ -32,4 +32,4 @@ pub use model::{
     HistoryItem, Page, Program, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort, UnitInfo,
     now,
 };
-pub use store::{Backend, Ledger};
+pub use store::{Backend, Ledger, shown};

@@ -117,7 +117,7 @@ fn is_url(place: &str) -> bool {
 }
 
 /// The place without a password, for messages.
-fn shown(place: &str) -> String {
+pub fn shown(place: &str) -> String {
     if !is_url(place) {
         return place.to_owned();
     }

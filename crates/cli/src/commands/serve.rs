@@ -46,7 +46,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             ..Options::new(ledger.clone())
         };
         let pages = router(options)?;
-        eprintln!("racewarden: http://{address}/ shows {place}; Ctrl-C ends it");
+        let shown = racewarden_ledger::shown(&place);
+        eprintln!("racewarden: http://{address}/ shows {shown}; Ctrl-C ends it");
         let stop = async {
             let _ = tokio::signal::ctrl_c().await;
         };

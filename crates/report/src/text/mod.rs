@@ -4,7 +4,7 @@
 mod layout;
 mod style;
 
-use racewarden_finding::{NoteKind, Race, Report, Site};
+use racewarden_finding::{NoteKind, Race, Report, Site, Verdict};
 
 use crate::source::{printable, underline};
 use crate::{Sources, words};
@@ -33,6 +33,10 @@ impl Default for TextOptions {
     }
 }
 
+/// Mere candidates get one block in so many of a report in brief.
+const CANDIDATES_PART: usize = 5;
+/// Most notes that a report in brief shows; those that weaken come first within each engine.
+const MOST_NOTES: usize = 12;
 /// Most lines for races without a block of their own, for each verdict.
 const MOST_LINES: usize = 12;
 
@@ -44,10 +48,18 @@ pub fn render(report: &Report) -> String {
 pub fn render_with(report: &Report, options: TextOptions, sources: &mut Sources) -> String {
     let mut out = Writer { out: String::new(), options };
     let mut blocks = options.blocks.unwrap_or(usize::MAX);
+    let mut candidates = blocks.div_ceil(CANDIDATES_PART);
     let mut rest = Vec::new();
     for race in &report.races {
-        if blocks > 0 && (options.blocks.is_none() || race.verdict.is_open()) {
+        let room = match race.verdict {
+            _ if options.blocks.is_none() => true,
+            Verdict::Potential => blocks > 0 && candidates > 0,
+            verdict => blocks > 0 && verdict.is_open(),
+        };
+        if room {
             blocks -= 1;
+            candidates -=
+                usize::from(options.blocks.is_some() && race.verdict == Verdict::Potential);
             out.race(race, sources);
         } else {
             rest.push(race);
@@ -186,7 +198,8 @@ impl Writer {
     }
 
     fn summary(&mut self, report: &Report) {
-        for note in &report.notes {
+        let most = if self.options.blocks.is_some() { MOST_NOTES } else { usize::MAX };
+        for note in report.notes.iter().take(most) {
             let (word, paint) = match note.kind {
                 NoteKind::Weakens => ("weakened", Paint::Yellow),
                 NoteKind::Info => ("note", Paint::Dim),
@@ -195,6 +208,13 @@ impl Writer {
                 Span::painted(format!("{word} ({}): ", note.engine.as_str()), paint),
                 Span::plain(printable(&note.text)),
             ]));
+        }
+        let left_out = report.notes.len().saturating_sub(most);
+        if left_out > 0 {
+            self.line(&Line(vec![Span::painted(
+                format!("… and {left_out} more notes"),
+                Paint::Dim,
+            )]));
         }
         if !report.races.is_empty() {
             let counts: Vec<String> = report

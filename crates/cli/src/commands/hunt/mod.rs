@@ -30,7 +30,8 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// How much time the hunt may take, such as 90s or 5m; the static check is always completed
+    /// How much time the engines after the check may take together, such as 90s or 5m; so long do
+    /// they wait for the check, too
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
 
@@ -79,8 +80,8 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
     let mut hunt = Hunt::new(&capture, &args);
     hunt.conduct()?;
-    let checked = hunt.checked;
-    let mut report = hunt.finish();
+    let alone = hunt.alone;
+    let (mut report, checked) = hunt.finish();
     // The static engine saw the whole target, so a race that is absent now is gone.
     let mut found_by = FoundBy::new(Engine::Check, &capture).program(
         &args.inputs,
@@ -94,15 +95,21 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         found_by = found_by.variant("api");
     }
     let code = args.output.emit_recorded(&mut report, &found_by)?;
-    tell_how_to_go_on(&report);
+    tell_how_to_go_on(&report, alone);
     Ok(code)
 }
 
-fn tell_how_to_go_on(report: &Report) {
+fn tell_how_to_go_on(report: &Report, alone: bool) {
     let replayable = report.races.iter().find(|race| race.verdict >= Verdict::Confirmed);
     match (report.conclusion, replayable) {
         (Conclusion::Racy, Some(race)) => {
             eprintln!("replay one with: racewarden replay {}", race.id);
+        }
+        (Conclusion::Unknown, _) if alone => {
+            eprintln!(
+                "nothing ran beside anything else: give the program something to do, with \
+                 arguments after `--` or with --stdin"
+            );
         }
         (Conclusion::Unknown, _) if report.has_open_races() => {
             eprintln!(

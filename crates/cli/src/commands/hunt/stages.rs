@@ -1,8 +1,11 @@
 //! The stages of a hunt and what each hands to the next.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
 use racewarden_finding::{
     Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, drop_placeless, merge_races,
@@ -15,14 +18,21 @@ use crate::commands::{check, run};
 use crate::gate::Limits;
 use crate::interrupt;
 
-/// What is left of the budget when a stage begins is shared so; confirm gets the rest.
+/// What is left of the budget when a stage begins is shared so; confirm gets the rest. Predicting
+/// takes its share twice: for the solver and for the replays.
 const RUN_SHARE: f64 = 0.25;
-const PREDICT_SHARE: f64 = 0.4;
+const PREDICT_SHARE: f64 = 0.2;
+/// Proof is what the other stages lead to, so confirm has this share of the budget even when they
+/// took longer than they should.
+const CONFIRM_SHARE: f64 = 0.25;
 /// Runs with different schedules; the first is the program's own.
 const RUNS: u32 = 4;
 /// A program that is still running after this long in a hunt with the default budget is taken for
 /// a server.
 const SHORTEST_RUN: Duration = Duration::from_secs(2);
+
+/// The static engine recurses over call chains, so it gets what the main thread has.
+const CHECK_STACK: usize = 256 << 20;
 
 pub struct Hunt<'a> {
     capture: &'a Capture,
@@ -30,7 +40,11 @@ pub struct Hunt<'a> {
     started: Instant,
     report: Report,
     /// The static engine saw the whole target.
-    pub checked: bool,
+    checked: bool,
+    /// A check that the other stages did not wait for.
+    checking: Option<mpsc::Receiver<anyhow::Result<Report>>>,
+    /// No run had a second thread.
+    pub alone: bool,
     /// The static engine excluded every pair and nothing weakened it.
     proved_race_free: bool,
 }
@@ -44,6 +58,8 @@ impl<'a> Hunt<'a> {
             started: Instant::now(),
             report: Report::default(),
             checked: false,
+            checking: None,
+            alone: false,
             proved_race_free: false,
         }
     }
@@ -70,11 +86,17 @@ impl<'a> Hunt<'a> {
                 self.weaken(finder, format!("interrupted before {name}"));
                 continue;
             }
-            if runs && self.left().is_zero() {
+            if runs && engine != HuntEngine::Confirm && self.left().is_zero() {
                 self.weaken(finder, format!("no time was left for {name}; see --budget"));
                 continue;
             }
-            match stage(self) {
+            // Confirm has a bar of its own.
+            let spinner = (engine != HuntEngine::Confirm).then(|| spinner(name));
+            let ended = stage(self);
+            if let Some(spinner) = spinner {
+                spinner.finish_and_clear();
+            }
+            match ended {
                 Ok(summary) => {
                     tell(name, &summary);
                     worked |= engine != HuntEngine::Confirm;
@@ -93,8 +115,14 @@ impl<'a> Hunt<'a> {
     }
 
     /// The report with its conclusion: proof makes it racy; race-free is only what the static
-    /// engine proved, and only when no run contradicts it.
-    pub fn finish(mut self) -> Report {
+    /// engine proved, and only when no run contradicts it. Also says whether the static engine saw
+    /// the whole target.
+    pub fn finish(mut self) -> (Report, bool) {
+        self.late_check();
+        if self.checking.is_some() {
+            let text = "check did not end in the time the hunt had; see --budget".to_owned();
+            self.weaken(Engine::Check, text);
+        }
         drop_placeless(&mut self.report.races);
         self.report.conclusion = match conclude(&self.report.races, &self.report.notes, false) {
             Conclusion::Racy => Conclusion::Racy,
@@ -102,12 +130,49 @@ impl<'a> Hunt<'a> {
             _ => Conclusion::Unknown,
         };
         self.report.finish();
-        self.report
+        (self.report, self.checked)
     }
 
+    /// The static engine ends by itself, but on a large program not soon: after the budget's time
+    /// the others go on beside it, and what it finds until they are done still counts.
     fn check(&mut self) -> anyhow::Result<String> {
-        let found =
-            check::check_capture_with(self.capture, self.args.models.clone(), self.args.api)?;
+        let (sender, receiver) = mpsc::channel();
+        let (capture, models, api) =
+            (self.capture.clone(), self.args.models.clone(), self.args.api);
+        std::thread::Builder::new()
+            .name("check".to_owned())
+            .stack_size(CHECK_STACK)
+            .spawn(move || {
+                // Whoever waited may have gone on without it.
+                let _ = sender.send(check::check_capture_with(&capture, models, api));
+            })
+            .context("no thread for the check")?;
+        let end = Instant::now() + self.args.budget;
+        let found = loop {
+            match receiver.recv_timeout(Duration::from_millis(50)) {
+                Ok(found) => break found?,
+                Err(RecvTimeoutError::Disconnected) => bail!("it came to an unexpected end"),
+                Err(RecvTimeoutError::Timeout) if interrupt::requested() => bail!("interrupted"),
+                // Nothing else is asked for, so there is nothing to go on with.
+                Err(RecvTimeoutError::Timeout) if self.checks_only() => {}
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= end => {
+                    self.checking = Some(receiver);
+                    self.started = Instant::now();
+                    return Ok("not done yet; the others go on beside it".to_owned());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        // The budget is for what could go on for ever.
+        self.started = Instant::now();
+        Ok(self.take_check(found))
+    }
+
+    fn checks_only(&self) -> bool {
+        self.args.api || self.args.engines.iter().all(|engine| *engine == HuntEngine::Check)
+    }
+
+    fn take_check(&mut self, found: Report) -> String {
         self.checked = true;
         self.proved_race_free = found.conclusion == Conclusion::RaceFree;
         let candidates = found.races.len();
@@ -119,7 +184,24 @@ impl<'a> Hunt<'a> {
         if excluded > 0 {
             text += &format!(", {excluded} pairs excluded ({})", reasons.join(", "));
         }
-        Ok(text)
+        text
+    }
+
+    /// Takes in the check that the other stages did not wait for, if it has ended by now.
+    fn late_check(&mut self) {
+        let Some(receiver) = &self.checking else { return };
+        match receiver.try_recv() {
+            Ok(Ok(found)) => {
+                self.checking = None;
+                let summary = self.take_check(found);
+                tell("check", &summary);
+            }
+            Ok(Err(error)) => {
+                self.checking = None;
+                self.weaken(Engine::Check, format!("check failed: {error:#}"));
+            }
+            Err(_) => {}
+        }
     }
 
     fn run(&mut self) -> anyhow::Result<String> {
@@ -135,12 +217,19 @@ impl<'a> Hunt<'a> {
             ..run::RunArgs::default()
         };
         let found = run::detect(self.capture, &options, &self.args.arguments, false)?;
+        if found.stats.get("threads").and_then(serde_json::Value::as_u64) == Some(1) {
+            let text = "the program started no second thread: give it something to do with \
+                        arguments after `--`, or --stdin";
+            self.report.notes.push(Note::info(Engine::Run, text));
+            self.alone = true;
+        }
         let observed = found.races.iter().filter(|race| race.verdict.is_proof()).count();
         let suspected = found.races.len() - observed;
         // A watched run says nothing about other runs, so its notes weaken no static proof.
         self.take(found);
-        Ok(match suspected {
-            0 => format!("{observed} observed"),
+        Ok(match (self.alone, suspected) {
+            (true, _) => "the program started no second thread".to_owned(),
+            (_, 0) => format!("{observed} observed"),
             _ => format!("{observed} observed, {suspected} suspected"),
         })
     }
@@ -170,6 +259,7 @@ impl<'a> Hunt<'a> {
     }
 
     fn confirm(&mut self) -> anyhow::Result<String> {
+        self.late_check();
         if !self.report.races.iter().any(|race| race.verdict.is_open()) {
             return Ok("nothing to confirm".to_owned());
         }
@@ -177,7 +267,7 @@ impl<'a> Hunt<'a> {
         self.report.races.sort_by_key(|race| std::cmp::Reverse((race.verdict, race.rank)));
         let limits = Limits {
             runs: 16,
-            time: self.left(),
+            time: self.left().max(self.args.budget.mul_f64(CONFIRM_SHARE)),
             wait: Duration::from_millis(200),
             run_time: self.run_limit(),
         };
@@ -220,6 +310,15 @@ impl<'a> Hunt<'a> {
         let share = self.left().mul_f64(RUN_SHARE / f64::from(RUNS)).max(SHORTEST_RUN);
         self.args.run_for.unwrap_or(share)
     }
+}
+
+/// What is going on, on terminals only.
+fn spinner(stage: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(&format!("{stage:<9} {{spinner}} {{elapsed}}"))
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let spinner = ProgressBar::new_spinner().with_style(style);
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    spinner
 }
 
 fn tell(stage: &str, text: &str) {
