@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use super::index::NONE;
 use super::problem::{Problem, Section};
+use racewarden_trace::Kind;
 
 pub enum Saturation {
     /// The orders contradict each other.
@@ -150,6 +151,10 @@ impl Found<'_, '_, '_> {
             }
         }
         for sections in &problem.locks {
+            if sections.iter().all(|section| problem.kind_of(section.acquire) == Kind::Acquire) {
+                self.exclusive_sections(sections);
+                continue;
+            }
             for (place, &section) in sections.iter().enumerate() {
                 self.section_rule(section, sections, place);
             }
@@ -188,6 +193,34 @@ impl Found<'_, '_, '_> {
         true
     }
 
+    /// The rule of sections for a lock that nobody shares. The sections of a thread are a run of the
+    /// list, and what holds of one of them towards another thread's section holds of all before it
+    /// (or after it), so the last one is found by halving.
+    fn exclusive_sections(&mut self, sections: &[Section]) {
+        let problem = self.problem;
+        let runs: Vec<&[Section]> = sections.chunk_by(|a, b| a.thread == b.thread).collect();
+        for section in sections {
+            for run in runs.iter().filter(|run| run[0].thread != section.thread) {
+                let Some(release) = section.release else {
+                    let last = run[run.len() - 1];
+                    let end = last.release.unwrap_or(last.acquire);
+                    if self.clocks.before(problem, section.acquire, end) {
+                        self.grow.push(problem.nodes[section.acquire as usize]);
+                    }
+                    continue;
+                };
+                let started = run
+                    .partition_point(|other| self.clocks.before(problem, other.acquire, release));
+                let Some(last) = started.checked_sub(1).map(|last| run[last]) else { continue };
+                match last.release {
+                    Some(release) => self.require(release, section.acquire),
+                    None => self.grow.push(problem.nodes[last.acquire as usize]),
+                }
+            }
+        }
+    }
+
+    /// The same where some only read.
     fn section_rule(&mut self, section: Section, sections: &[Section], place: usize) {
         let problem = self.problem;
         let conflicts = |other: &Section| {
