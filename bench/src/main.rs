@@ -6,7 +6,10 @@ mod hive;
 mod lower;
 mod predict;
 mod record;
+mod run;
 mod table3;
+
+const USAGE: &str = "usage: racewarden-bench capture|gate|hive|lower|predict|record|run|table3";
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -16,7 +19,8 @@ fn main() -> anyhow::Result<()> {
         Some("lower") => lower::run(),
         Some("predict") => predict::run(),
         Some("record") => record::run(),
+        Some("run") => run::run(),
         Some("table3") => table3::run(),
-        _ => anyhow::bail!("usage: racewarden-bench capture|gate|hive|lower|predict|record|table3"),
+        _ => anyhow::bail!(USAGE),
     }
 }

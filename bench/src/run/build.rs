@@ -1,0 +1,155 @@
+//! Builds each program four times from the same sources: plain, with ThreadSanitizer, and for
+//! `racewarden run` with and without pruning.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+use super::programs::{Program, Source};
+
+/// The four programs.
+pub struct Built {
+    pub folder: PathBuf,
+    pub plain: PathBuf,
+    pub tsan: PathBuf,
+    pub pruned: PathBuf,
+    pub whole: PathBuf,
+}
+
+pub struct Tools<'a> {
+    racewarden: PathBuf,
+    scratch: &'a Path,
+}
+
+/// Valgrind 3.19 does not read newer debug information.
+const PLAIN: &str = "-gdwarf-4";
+const SANITIZED: &str = "-g -fsanitize=thread";
+
+impl<'a> Tools<'a> {
+    pub fn new(racewarden: &Path, scratch: &'a Path) -> anyhow::Result<Self> {
+        Ok(Tools { racewarden: racewarden.canonicalize()?, scratch })
+    }
+
+    pub fn build(&self, program: &Program) -> anyhow::Result<Built> {
+        let folder = self.scratch.join(program.name);
+        std::fs::create_dir_all(&folder)?;
+        match &program.source {
+            Source::File { path, libraries } => self.from_file(program, &folder, path, libraries),
+            Source::Tree { path, build, product } => {
+                self.from_tree(program, &folder, path, build, product)
+            }
+        }
+    }
+
+    fn from_file(
+        &self,
+        program: &Program,
+        folder: &Path,
+        source: &Path,
+        libraries: &[&str],
+    ) -> anyhow::Result<Built> {
+        let cxx = source.extension().is_some_and(|extension| extension == "cpp");
+        let compile = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
+            let product = folder.join(name);
+            let mut command = Command::new(if cxx { "clang++-22" } else { "clang-22" });
+            command.args(["-O2", "-pthread"]).args(flags.split(' ')).arg(source);
+            succeed(command.args(libraries).arg("-o").arg(&product))?;
+            Ok(product)
+        };
+        let ours = |pruned: bool| {
+            let mut command = self.racewarden(folder, pruned);
+            command.arg(source);
+            command.arg(format!("--cflags=-O2 -pthread {}", libraries.join(" ")));
+            command.args(["--", "1", "1"]);
+            let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            built_program(folder, pruned, &mut command, &name)
+        };
+        let _ = program;
+        Ok(Built {
+            folder: folder.to_owned(),
+            plain: compile("plain", PLAIN)?,
+            tsan: compile("tsan", SANITIZED)?,
+            pruned: ours(true)?,
+            whole: ours(false)?,
+        })
+    }
+
+    fn from_tree(
+        &self,
+        program: &Program,
+        folder: &Path,
+        source: &Path,
+        build: &str,
+        product: &str,
+    ) -> anyhow::Result<Built> {
+        let place = folder.join("tree");
+        succeed(Command::new("cp").arg("-a").arg(source).arg(&place))?;
+        let command = |flags: &str| {
+            build
+                .replace("{cc}", &format!("clang-22 {flags}"))
+                .replace("{cxx}", &format!("clang++-22 {flags}"))
+        };
+        let make = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
+            succeed(Command::new("sh").args(["-c", &command(flags)]).current_dir(&place))?;
+            let kept = folder.join(name);
+            std::fs::copy(place.join(product), &kept).context(product.to_owned())?;
+            Ok(kept)
+        };
+        let plain = make("plain", PLAIN)?;
+        let tsan = make("tsan", SANITIZED)?;
+        let mut capture = Command::new(&self.racewarden);
+        capture.args(["capture", "--", "sh", "-c", &command("-g")]);
+        succeed(capture.current_dir(&place).env("RACEWARDEN_CACHE", folder.join("cache-true")))?;
+        let name = Path::new(product).file_name().unwrap_or_default().to_string_lossy();
+        let ours = |pruned: bool| {
+            let mut command = self.racewarden(folder, pruned);
+            command.arg(name.as_ref()).args(["--", "--version"]).current_dir(&place);
+            built_program(folder, pruned, &mut command, &name)
+        };
+        let _ = program;
+        Ok(Built {
+            folder: folder.to_owned(),
+            plain,
+            tsan,
+            pruned: ours(true)?,
+            whole: ours(false)?,
+        })
+    }
+
+    fn racewarden(&self, folder: &Path, pruned: bool) -> Command {
+        let mut command = Command::new(&self.racewarden);
+        command.args(["run", "--no-ledger"]);
+        if !pruned {
+            command.arg("--no-prune");
+        }
+        command.env("RACEWARDEN_CACHE", folder.join(format!("cache-{pruned}")));
+        command
+    }
+}
+
+/// Lets `racewarden run` build the program (and run it for a moment), then finds it in the cache.
+fn built_program(
+    folder: &Path,
+    pruned: bool,
+    command: &mut Command,
+    name: &str,
+) -> anyhow::Result<PathBuf> {
+    let output = command.output()?;
+    // Exit status 1 stands for races.
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let cache = folder.join(format!("cache-{pruned}/instrumented"));
+    let entries = std::fs::read_dir(&cache).with_context(|| cache.display().to_string())?;
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.to_string_lossy().ends_with(&format!("-{name}")))
+        .with_context(|| format!("no instrumented {name} in {}", cache.display()))
+}
+
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
