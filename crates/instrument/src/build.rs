@@ -7,7 +7,7 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use racewarden_capture::{Capture, Toolchain, Unit};
+use racewarden_capture::{Capture, TargetKind, Toolchain, Unit};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -32,6 +32,16 @@ pub trait UnitPass: Sync {
     fn pipeline(&self, unit: &Unit) -> String {
         let _ = unit;
         "default<O1>".to_owned()
+    }
+
+    /// Changes the module once more, after the pipeline. What is returned runs last.
+    fn finish(
+        &self,
+        module: &Module,
+        executable: bool,
+    ) -> Result<Option<&'static str>, InstrumentError> {
+        let _ = (module, executable);
+        Ok(None)
     }
 
     /// Flags for the link, put before the runtime archive.
@@ -81,6 +91,11 @@ pub fn build_target(request: &BuildRequest) -> Result<PathBuf, InstrumentError> 
 fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, InstrumentError> {
     let unit = &request.capture.units[index];
     let pipeline = request.pass.pipeline(unit);
+    let executable = request
+        .capture
+        .targets
+        .get(request.target)
+        .is_some_and(|target| target.kind == TargetKind::Executable);
     let mut hash = Sha256::new();
     for part in [
         env!("CARGO_PKG_VERSION"),
@@ -89,6 +104,7 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
         request.pass.name(),
         &request.pass.key(index),
         &pipeline,
+        if executable { "executable" } else { "library" },
     ] {
         hash.update(part.as_bytes());
         hash.update([0]);
@@ -114,6 +130,9 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
     module
         .run_passes(&pipeline, &machine, PassBuilderOptions::create())
         .map_err(failed(&pipeline))?;
+    if let Some(last) = request.pass.finish(&module, executable)? {
+        module.run_passes(last, &machine, PassBuilderOptions::create()).map_err(failed(last))?;
+    }
     emit(request.cache, &module, &unit.source, &object)?;
     Ok(object)
 }

@@ -15,6 +15,10 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use racewarden_capture::{Language, Toolchain, Unit};
 
+use crate::coalesce::coalesce;
+use crate::inline::{PIPELINE, inline};
+use crate::loops::hoist;
+use crate::prune::prune;
 use crate::{InstrumentError, UnitPass};
 
 /// Instruments for the race-detecting runtime.
@@ -22,7 +26,13 @@ use crate::{InstrumentError, UnitPass};
 pub struct Detect {
     /// The capture's units: their sources say which functions must stay uninstrumented.
     pub units: Vec<Unit>,
+    /// The lines whose accesses may race, when those of all other lines in the units' own sources
+    /// are known not to.
+    pub watched: Option<Lines>,
 }
+
+/// Lines of source files, the files by their last name.
+pub type Lines = BTreeSet<(String, u32)>;
 
 impl UnitPass for Detect {
     fn name(&self) -> &'static str {
@@ -30,7 +40,10 @@ impl UnitPass for Detect {
     }
 
     fn key(&self, _unit_index: usize) -> String {
-        String::new()
+        match &self.watched {
+            None => String::new(),
+            Some(lines) => format!("{lines:?}"),
+        }
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -47,6 +60,9 @@ impl UnitPass for Detect {
                 function.add_attribute(AttributeLoc::Function, attribute);
             }
         }
+        if let (Some(watched), Some(unit)) = (&self.watched, self.units.get(unit_index)) {
+            prune(module, unit, watched);
+        }
         Ok(())
     }
 
@@ -55,6 +71,20 @@ impl UnitPass for Detect {
             Some(level) => format!("default<{level}>,tsan-module,function(tsan)"),
             None => "function(sroa,mem2reg),tsan-module,function(tsan),default<O1>".to_owned(),
         }
+    }
+
+    fn finish(
+        &self,
+        module: &Module,
+        executable: bool,
+    ) -> Result<Option<&'static str>, InstrumentError> {
+        hoist(module);
+        coalesce(module);
+        if !executable {
+            return Ok(None);
+        }
+        inline(module)?;
+        Ok(Some(PIPELINE))
     }
 }
 

@@ -8,18 +8,22 @@
 //! instructions by their ordinal in the prepared function.
 
 mod build;
+mod coalesce;
 mod detect;
 mod error;
 mod gate;
 mod gate_access;
 mod gate_survey;
+mod inline;
 mod link;
+mod loops;
 mod machine;
+mod prune;
 mod record;
 mod verifier;
 
 pub use build::{BuildRequest, UnitPass, build_target};
-pub use detect::Detect;
+pub use detect::{Detect, Lines};
 pub use error::InstrumentError;
 pub use gate::{Gate, MOST_GATES};
 pub use gate_survey::{GateMap, GateRequest, GateSite, survey};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 mod capture;
-mod check;
+pub mod check;
 mod completions;
 mod confirm;
 mod diff;

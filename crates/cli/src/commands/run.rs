@@ -14,7 +14,7 @@ use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
-use crate::dynamic::{Context, RunFile, parse, races_of};
+use crate::dynamic::{Context, RunFile, parse, prune, races_of};
 use crate::inputs::InputArgs;
 use crate::interrupt;
 use crate::ledger_sink::FoundBy;
@@ -55,7 +55,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "short")]
     pub engine: DetectorEngine,
 
-    /// Instrument every access; so far that is always done
+    /// Watch every access, those too that `check` shows to be safe
     #[arg(long)]
     pub no_prune: bool,
 
@@ -107,13 +107,16 @@ pub fn detect(
     keep_stdout: bool,
 ) -> anyhow::Result<Report> {
     let archive = RuntimeMode::Detect.archive()?;
-    let pass = Detect { units: capture.units.clone() };
+    let watched = if options.no_prune { None } else { prune::watched_lines(capture) };
+    let pruned = watched.is_some();
+    let pass = Detect { units: capture.units.clone(), watched };
     let program = build_target(&BuildRequest::detect(capture, &pass, &archive, &build_cache()))?;
     let suppressions = match &options.suppressions {
         Some(path) => Suppressions::read(path)?,
         None => Suppressions::default(),
     };
     let mut report = Report::default();
+    report.stats.insert("pruned".to_owned(), pruned.into());
     for note in &capture.notes {
         report.notes.push(match note.incomplete {
             true => Note::weakens(Engine::Capture, note.text.clone()),

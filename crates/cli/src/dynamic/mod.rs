@@ -1,5 +1,6 @@
 //! From what the detect runtime wrote to findings: parsing, symbolising, naming.
 
+pub mod prune;
 mod races;
 mod records;
 mod symbols;

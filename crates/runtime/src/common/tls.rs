@@ -7,7 +7,8 @@
 use std::arch::{asm, global_asm};
 
 // Layout: 0 the mode's thread state, 8 the caller's address as the last entry stub saw it,
-// 16 nesting depth inside the runtime, 24 free for the mode.
+// 16 nesting depth inside the runtime, 24 free for the mode. The detect mode's inline code uses
+// the rest: 32 the epoch of now, 40 the top of the stack of call sites, 48 its limit, 56 its base.
 global_asm!(
     ".section .tbss.__racewarden_tls,\"awT\",@nobits",
     ".globl __racewarden_tls",
@@ -54,6 +55,10 @@ slot!(state, set_state, "0");
 slot!(caller, set_caller, "8");
 slot!(depth, set_depth, "16");
 slot!(extra, set_extra, "24");
+slot!(now, set_now, "32");
+slot!(top, set_top, "40");
+slot!(limit, set_limit, "48");
+slot!(base, set_base, "56");
 
 /// `interceptor! { fn name(a: A, …) -> R { … } }` defines the C symbol `name`. The symbol is a stub
 /// that leaves its return address where [`caller`] finds it and goes on to the body.

@@ -52,12 +52,12 @@ access! {
     __tsan_read_write8, __tsan_read_write8_pc => 8, Kind::WRITE;
 }
 
-/// Accesses that may straddle two 8-byte granules.
-macro_rules! spanning {
-    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
+/// Accesses of 16 bytes.
+macro_rules! pairs {
+    ($($name:ident, $with_pc:ident => $kind:expr;)*) => {$(
         const _: () = {
             unsafe extern "C" fn body(address: usize, pc: usize) {
-                engine::access_range(address, $size, $kind, pc);
+                engine::access_pair(address, $kind, pc);
             }
 
             #[unsafe(naked)]
@@ -68,38 +68,63 @@ macro_rules! spanning {
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
-                engine::access_range(address, $size, $kind, pc);
+                engine::access_pair(address, $kind, pc);
             }
         };
     )*};
 }
 
+/// Accesses that may straddle two 8-byte granules.
+macro_rules! spanning {
+    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
+        const _: () = {
+            unsafe extern "C" fn body(address: usize, pc: usize) {
+                engine::access::<$size>(address, $kind, pc);
+            }
+
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
+                engine::access::<$size>(address, $kind, pc);
+            }
+        };
+    )*};
+}
+
+pairs! {
+    __tsan_read16, __tsan_read16_pc => Kind::READ;
+    __tsan_write16, __tsan_write16_pc => Kind::WRITE;
+    __tsan_volatile_read16, __tsan_volatile_read16_pc => Kind::READ;
+    __tsan_volatile_write16, __tsan_volatile_write16_pc => Kind::WRITE;
+    __tsan_read_write16, __tsan_read_write16_pc => Kind::WRITE;
+    __tsan_unaligned_read16, __tsan_unaligned_read16_pc => Kind::READ;
+    __tsan_unaligned_write16, __tsan_unaligned_write16_pc => Kind::WRITE;
+    __tsan_unaligned_volatile_read16, __tsan_unaligned_volatile_read16_pc => Kind::READ;
+    __tsan_unaligned_volatile_write16, __tsan_unaligned_volatile_write16_pc => Kind::WRITE;
+    __tsan_unaligned_read_write16, __tsan_unaligned_read_write16_pc => Kind::WRITE;
+}
+
 spanning! {
-    __tsan_read16, __tsan_read16_pc => 16, Kind::READ;
-    __tsan_write16, __tsan_write16_pc => 16, Kind::WRITE;
-    __tsan_volatile_read16, __tsan_volatile_read16_pc => 16, Kind::READ;
-    __tsan_volatile_write16, __tsan_volatile_write16_pc => 16, Kind::WRITE;
-    __tsan_read_write16, __tsan_read_write16_pc => 16, Kind::WRITE;
     __tsan_unaligned_read2, __tsan_unaligned_read2_pc => 2, Kind::READ;
     __tsan_unaligned_read4, __tsan_unaligned_read4_pc => 4, Kind::READ;
     __tsan_unaligned_read8, __tsan_unaligned_read8_pc => 8, Kind::READ;
-    __tsan_unaligned_read16, __tsan_unaligned_read16_pc => 16, Kind::READ;
     __tsan_unaligned_write2, __tsan_unaligned_write2_pc => 2, Kind::WRITE;
     __tsan_unaligned_write4, __tsan_unaligned_write4_pc => 4, Kind::WRITE;
     __tsan_unaligned_write8, __tsan_unaligned_write8_pc => 8, Kind::WRITE;
-    __tsan_unaligned_write16, __tsan_unaligned_write16_pc => 16, Kind::WRITE;
     __tsan_unaligned_volatile_read2, __tsan_unaligned_volatile_read2_pc => 2, Kind::READ;
     __tsan_unaligned_volatile_read4, __tsan_unaligned_volatile_read4_pc => 4, Kind::READ;
     __tsan_unaligned_volatile_read8, __tsan_unaligned_volatile_read8_pc => 8, Kind::READ;
-    __tsan_unaligned_volatile_read16, __tsan_unaligned_volatile_read16_pc => 16, Kind::READ;
     __tsan_unaligned_volatile_write2, __tsan_unaligned_volatile_write2_pc => 2, Kind::WRITE;
     __tsan_unaligned_volatile_write4, __tsan_unaligned_volatile_write4_pc => 4, Kind::WRITE;
     __tsan_unaligned_volatile_write8, __tsan_unaligned_volatile_write8_pc => 8, Kind::WRITE;
-    __tsan_unaligned_volatile_write16, __tsan_unaligned_volatile_write16_pc => 16, Kind::WRITE;
     __tsan_unaligned_read_write2, __tsan_unaligned_read_write2_pc => 2, Kind::WRITE;
     __tsan_unaligned_read_write4, __tsan_unaligned_read_write4_pc => 4, Kind::WRITE;
     __tsan_unaligned_read_write8, __tsan_unaligned_read_write8_pc => 8, Kind::WRITE;
-    __tsan_unaligned_read_write16, __tsan_unaligned_read_write16_pc => 16, Kind::WRITE;
 }
 
 #[unsafe(no_mangle)]

@@ -1,79 +1,33 @@
 //! The check of one access against what the granule remembers.
 //!
-//! FastTrack's idea (a word per last write and last read stands for a vector clock as long as
-//! accesses are ordered) with a list instead of an eviction when they are not. A record may be
+//! FastTrack's idea (the last write and the last reads stand for a vector clock as long as accesses
+//! are ordered), but nothing is evicted when they are not: the granule grows. A record may be
 //! forgotten only when the new access makes it redundant: it covers the same bytes, conflicts with
 //! everything the old one conflicts with, and is ordered after it.
 //!
-//! The fast path is a comparison of the granule's words with the thread's epoch: a thread that
-//! touched these bytes since its last release has nothing new to say. Nine accesses in ten end
-//! there, after one table load and one or two word loads.
+//! Three paths, each for what the one before cannot decide:
+//! - the fast path (`engine::access`, and inline in instrumented code) compares the granule's first
+//!   cell with the thread's epoch: who touched these bytes since its last release has nothing new
+//!   to say. It takes no lock;
+//! - [`check`] finds everything remembered settled, under the lock of the granule's group: array
+//!   code that touches each element once per segment, and readers beside readers;
+//! - [`check_fully`] judges conflicts, learns orders from locks, and reports.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cell::{self, EPOCH, IDENTITY, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
+use super::granule::{self, GROUP, Locked, MOST_CELLS, More};
 use super::intern::{self, SITES};
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::sync;
 
-/// One remembered access.
-#[derive(Clone, Copy)]
-struct Record {
-    word: u64, // TAG: a write
-    site: u32,
-}
-
-/// The accesses of a granule that one write and one read word cannot hold.
-struct List {
-    records: Vec<Record>,
-}
-
 /// No more than this many records for one granule; what is dropped is counted.
 const LIST_LIMIT: usize = 4096;
-pub static DROPPED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-
-/// Set in the child of a fork: a granule's lock may belong to a thread that is not there.
-pub static FORKED: AtomicBool = AtomicBool::new(false);
-
-fn lock(granule: &Granule) -> u64 {
-    let word = granule.write_word();
-    let mut spins = 0u32;
-    loop {
-        let value = word.load(Ordering::Relaxed);
-        if value & TAG == 0 {
-            if word
-                .compare_exchange_weak(value, value | TAG, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                return value;
-            }
-            continue;
-        }
-        spins += 1;
-        if spins < 64 {
-            std::hint::spin_loop();
-        } else {
-            super::engine::yield_now();
-            if spins > 20_000 && FORKED.load(Ordering::Relaxed) {
-                return value & !TAG;
-            }
-        }
-    }
-}
-
-fn unlock(granule: &Granule, word: u64) {
-    granule.write_word().store(word & !TAG, Ordering::Release);
-}
-
-fn list_of(read_word: u64) -> Option<*mut List> {
-    (read_word & TAG != 0).then(|| ((read_word >> 10) as usize) as *mut List)
-}
-
-fn word_of_list(list: *mut List) -> u64 {
-    (list as u64) << 10 | TAG
-}
+pub static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// What is being checked.
 pub struct Access {
@@ -93,74 +47,276 @@ struct Conflicts {
     count: usize,
 }
 
-/// A plain access when everything remembered is ordered before it and covered by it: the bulk of
-/// what gets past the fast path (array code that touches each element once per segment).
-/// Returns whether the access is dealt with.
-#[inline]
-pub fn check_plain(
-    thread: &mut Thread,
-    granule: &Granule,
-    mask: u64,
-    write: bool,
-    pc: usize,
-) -> bool {
-    if thread.ignore_reads | thread.ignore_writes != 0 || thread.pending_signal.is_some() {
-        return false;
+/// The cell of an access by the thread now, bytes and site left out. `None` when there is no cell
+/// for it, or the thread's situation asks for the full check.
+#[inline(always)]
+pub fn cell_of(thread: &Thread, kind: Kind) -> Option<u64> {
+    if thread.now == 0 || thread.pending_signal.is_some() {
+        return None;
     }
-    let word = granule.write_word();
-    let w = word.load(Ordering::Relaxed);
-    if w & TAG != 0 || !settled(thread, w) {
-        return false;
+    let write = if kind.is_write() { WRITE } else { 0 };
+    let atomic = if kind.is_atomic() { ATOMIC } else { 0 };
+    Some(thread.now | write | atomic)
+}
+
+/// Whether a cell already says what `new` would, so that nothing needs to be done.
+#[inline(always)]
+pub fn says(cell: u64, new: u64) -> bool {
+    let needed = EPOCH | TAG | new & (BYTES | WRITE) | (!new & ATOMIC);
+    (cell ^ (new & !ATOMIC)) & needed == 0
+}
+
+/// What is left of a remembered cell once `new` is remembered too.
+enum Left {
+    /// Nothing: `new` says it all, perhaps with these bytes added.
+    Gone(u64),
+    Cell(u64),
+    /// The two conflict and are not known to be ordered.
+    Conflict,
+}
+
+#[inline(always)]
+fn left_of(thread: &Thread, cell: u64, new: u64) -> Left {
+    if (cell ^ new) & IDENTITY == 0 {
+        return Left::Gone(cell & BYTES);
     }
-    let site = thread.site(pc);
-    if word.compare_exchange(w, w | TAG, Ordering::Acquire, Ordering::Relaxed).is_err() {
-        return false;
+    if cell & new & BYTES == 0 {
+        return if cell == 0 { Left::Gone(0) } else { Left::Cell(cell) };
     }
-    let r = granule.read_word().load(Ordering::Relaxed);
-    let covered = if write { (w | r) & BYTES & !mask } else { r & BYTES & !mask } == 0;
-    if r & TAG != 0 || !covered || !settled(thread, r) {
-        word.store(w, Ordering::Release);
-        return false;
+    let slot = cell::slot_of(cell);
+    let settled =
+        slot == thread.slot as usize || thread.clocks.weak.get(slot) >= cell::time_of(cell);
+    if !settled {
+        let conflict = (cell | new) & WRITE != 0 && cell & new & ATOMIC == 0;
+        return if conflict { Left::Conflict } else { Left::Cell(cell) };
     }
-    let new = thread.base | mask;
-    if write {
-        if r != 0 {
-            granule.read_word().store(0, Ordering::Relaxed);
+    let redundant = (new & WRITE != 0 || cell & WRITE == 0) && (new & ATOMIC & !cell) == 0;
+    if !redundant {
+        return Left::Cell(cell);
+    }
+    let rest = cell & !(new & BYTES);
+    if rest & BYTES == 0 { Left::Gone(0) } else { Left::Cell(rest) }
+}
+
+/// The two cells after `new`, when both were and stay inline.
+#[inline(always)]
+fn step(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)> {
+    if second & TAG != 0 {
+        return None;
+    }
+    if says(first, new) || says(second, new) {
+        return Some((first, second));
+    }
+    match (left_of(thread, first, new), left_of(thread, second, new)) {
+        (Left::Gone(a), Left::Gone(b)) => Some((new | a | b, 0)),
+        (Left::Gone(bytes), Left::Cell(cell)) | (Left::Cell(cell), Left::Gone(bytes)) => {
+            Some((new | bytes, cell))
         }
-        granule.write_site().store(site, Ordering::Relaxed);
-        word.store(new, Ordering::Release);
-    } else {
-        granule.read_site().store(site, Ordering::Relaxed);
-        granule.read_word().store(new, Ordering::Relaxed);
-        word.store(w, Ordering::Release);
+        _ => None,
+    }
+}
+
+/// Whether one of the granule's cells says what `new` would. Needs no lock: what is owned by the
+/// granule alone is not looked at.
+#[inline(always)]
+pub fn is_said(granule: &Granule, new: u64) -> bool {
+    if says(granule.first().load(Ordering::Relaxed), new) {
+        return true;
+    }
+    let second = granule.second().load(Ordering::Acquire);
+    says(second, new)
+        || matches!(More::of(second), More::Shared(node) if node.cells().iter().any(|cell| says(*cell, new)))
+}
+
+/// Whether that holds for every byte of a range, `new` being the cell without bytes.
+pub fn is_range_said(address: usize, size: usize, new: u64) -> bool {
+    let end = address.saturating_add(size);
+    let mut at = address;
+    while at < end {
+        let Some(granule) = shadow::existing(at) else { return false };
+        let mut index = granule.index();
+        while at < end && index < shadow::GRANULES {
+            let next = ((at & !7) + 8).min(end);
+            let bytes = ((1u64 << (next - at)) - 1) << (at & 7);
+            if !is_said(&shadow::granule_at(granule.chunk, index), new | bytes) {
+                return false;
+            }
+            (at, index) = (next, index + 1);
+        }
     }
     true
 }
 
-/// Nothing, or something ordered before this thread.
-#[inline(always)]
-fn settled(thread: &Thread, word: u64) -> bool {
-    let slot = slot_of(word);
-    word == 0 || slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time_of(word)
+/// As [`step`], with any number of cells. Returns whether the access is dealt with.
+fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
+    let (first, second) = (locked.first(), locked.second());
+    let inline = [second];
+    let node;
+    let more: &[u64] = match More::of(second) {
+        More::None => &inline,
+        More::Node(found) | More::Shared(found) => {
+            node = found;
+            node.cells()
+        }
+        More::List(_) => return false,
+    };
+    let mut kept = [const { MaybeUninit::<u64>::uninit() }; MOST_CELLS + 1];
+    let (mut count, mut bytes) = (0, 0);
+    for cell in [first].iter().chain(more) {
+        match left_of(thread, *cell, new) {
+            Left::Gone(more) => bytes |= more,
+            Left::Cell(cell) => {
+                kept[count].write(cell);
+                count += 1;
+            }
+            Left::Conflict => return false,
+        }
+    }
+    // SAFETY: the first `count` were written just now.
+    let kept = unsafe { std::slice::from_raw_parts(kept.as_ptr().cast::<u64>(), count) };
+    if count > MOST_CELLS {
+        return false;
+    }
+    if count > 1
+        && let Some(shared) = thread.memo.shared(kept)
+    {
+        if !granule::is_owned(second) {
+            let entry = thread.memo.entry(first, second, new);
+            (entry.result, entry.known) = ((new | bytes, shared), true);
+        }
+        locked.set_shared(new | bytes, shared);
+        return true;
+    }
+    locked.set_many(new | bytes, kept)
 }
 
-/// The slow path: check, remember, report.
-pub fn check(thread: &mut Thread, granule: Granule, access: &Access) {
-    let ignored = if access.write { thread.ignore_writes } else { thread.ignore_reads };
-    if ignored > 0 {
+/// An access to one granule, `new` being its cell with its bytes, its site still left out, when it
+/// has one.
+#[inline]
+pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &Access) {
+    if let Some(new) = new
+        && remember(thread, granule, new, access.pc)
+    {
         return;
     }
+    check_fully(thread, granule, access);
+}
+
+/// The middle path. Returns whether the access is dealt with.
+#[inline]
+pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
+    let mut locked = Locked::new(granule);
+    let (first, second) = (locked.first(), locked.second());
+    if let More::Node(node) = More::of(second)
+        && node.cells().iter().any(|cell| says(*cell, new))
+    {
+        return true;
+    }
+    let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
+    let new = new | site;
+    let entry = thread.memo.entry(first, second, new);
+    if entry.known {
+        let (first, second) = entry.result;
+        locked.set(first, second);
+        return true;
+    }
+    if let Some((first_after, second_after)) = step(thread, first, second, new) {
+        let entry = thread.memo.entry(first, second, new);
+        entry.result = (first_after, second_after);
+        entry.known = true;
+        locked.set(first_after, second_after);
+        return true;
+    }
+    step_many(thread, &mut locked, new)
+}
+
+/// Accesses whole granules one after the other, all in one chunk: each group is locked once, and
+/// neighbours that remember the same are dealt with the same. Returns the first granule that needs
+/// the full check, or the end.
+pub fn sweep(
+    thread: &mut Thread,
+    chunk: &'static Chunk,
+    range: std::ops::Range<usize>,
+    new: u64,
+    pc: usize,
+) -> usize {
+    let mut new = new | BYTES;
+    // What the last granules had and got; the site is asked for when first needed.
+    let mut memo = ((0, 0), (0, 0));
+    let mut at = range.start;
+    while at < range.end {
+        let end = ((at / GROUP + 1) * GROUP).min(range.end);
+        let known = |index: usize| is_said(&shadow::granule_at(chunk, index), new);
+        if (at..end).all(known) {
+            at = end;
+            continue;
+        }
+        if memo.1 == (0, 0) {
+            let Some(site) = cell::site_bits(thread.site(pc)) else { return at };
+            new |= site;
+            memo.1 = (new, 0);
+        }
+        let head = shadow::granule_at(chunk, at).head();
+        let mut head_value = granule::lock(head);
+        for index in at..end {
+            let granule = shadow::granule_at(chunk, index);
+            let is_head = granule.is_head();
+            let first = if is_head { head_value } else { granule.first().load(Ordering::Relaxed) };
+            let second = granule.second().load(Ordering::Relaxed);
+            if memo.0 != (first, second) {
+                let entry = thread.memo.entry(first, second, new);
+                let result = if entry.known { Some(entry.result) } else { None };
+                match result.or_else(|| step(thread, first, second, new)) {
+                    Some(result) => memo = ((first, second), result),
+                    None => {
+                        head.store(head_value, Ordering::Release);
+                        return index;
+                    }
+                }
+            }
+            let (first, second) = memo.1;
+            granule.second().store(second, Ordering::Relaxed);
+            if is_head {
+                head_value = first;
+            } else {
+                granule.first().store(first, Ordering::Relaxed);
+            }
+        }
+        head.store(head_value, Ordering::Release);
+        at = end;
+    }
+    range.end
+}
+
+/// The slow path: judge, remember, report.
+#[cold]
+pub fn check_fully(thread: &mut Thread, granule: Granule, access: &Access) {
     let mut conflicts = Conflicts { found: [const { None }; CONFLICTS], count: 0 };
-    let write_word = lock(&granule);
-    let read_word = granule.read_word().load(Ordering::Relaxed);
-    let result = match list_of(read_word) {
-        None => check_words(thread, &granule, access, write_word, read_word, &mut conflicts),
-        // SAFETY: the granule's lock is held, so the list is ours.
-        Some(list) => unsafe {
-            check_list(thread, &granule, access, write_word, list, &mut conflicts)
-        },
-    };
-    unlock(&granule, result);
+    let site = thread.site(access.pc);
+    let mut locked = Locked::new(granule);
+    let mut records = locked.records();
+    if !records.iter().any(|record| covers(thread, record.plain().word, record.is_write(), access))
+    {
+        let mut kept = 0;
+        for at in 0..records.len() {
+            let record = records[at];
+            let rest = judge(thread, record.plain(), record.is_write(), access, &mut conflicts);
+            if rest != 0 {
+                let tag = record.word & TAG;
+                records[kept] = Record { word: rest | tag, site: record.site };
+                kept += 1;
+            }
+        }
+        records.truncate(kept);
+        let flags = if access.atomic { ATOMIC } else { 0 } | if access.write { TAG } else { 0 };
+        records.push(Record { word: thread.base | access.mask | flags, site });
+        if records.len() > LIST_LIMIT {
+            records.remove(0);
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+        locked.replace(&records);
+    }
+    drop(locked);
     for conflict in conflicts.found.iter().take(conflicts.count).flatten() {
         report::race(thread, access, conflict);
     }
@@ -266,157 +422,6 @@ fn conflict(
     false
 }
 
-/// The common case: at most one write and one read are remembered. Returns the new write word.
-fn check_words(
-    thread: &mut Thread,
-    granule: &Granule,
-    access: &Access,
-    write_word: u64,
-    read_word: u64,
-    conflicts: &mut Conflicts,
-) -> u64 {
-    if covers(thread, write_word, true, access) || covers(thread, read_word, false, access) {
-        return write_word;
-    }
-    let (mut kept_write, mut kept_read) = (write_word, read_word);
-    let write = Record { word: write_word, site: granule.write_site().load(Ordering::Relaxed) };
-    let read = Record { word: read_word, site: granule.read_site().load(Ordering::Relaxed) };
-    if write_word != 0 {
-        kept_write = judge(thread, write, true, access, conflicts);
-    }
-    if read_word != 0 {
-        kept_read = judge(thread, read, false, access, conflicts);
-    }
-    let new = thread.base | access.mask | if access.atomic { ATOMIC } else { 0 };
-    let site = thread.site(access.pc);
-    // A read that raced goes to a list, where the next read of the same bytes is looked at again:
-    // it may stand on another line of the same mistake.
-    let raced = conflicts.count > 0 && !access.write;
-    let (mine, other) =
-        if access.write { (kept_write, kept_read) } else { (kept_read, kept_write) };
-    if mine == 0 && !raced {
-        if access.write {
-            granule.write_site().store(site, Ordering::Relaxed);
-            granule.read_word().store(other, Ordering::Relaxed);
-            return new;
-        }
-        granule.read_site().store(site, Ordering::Relaxed);
-        granule.read_word().store(new, Ordering::Relaxed);
-        return kept_write;
-    }
-    // Not enough room: the reads, and a write that must stay beside the new one, go to a list.
-    let mut records = Vec::with_capacity(4);
-    if kept_read != 0 {
-        records.push(Record { word: kept_read, site: read.site });
-    }
-    let result = if access.write {
-        records.push(Record { word: kept_write | TAG, site: write.site });
-        granule.write_site().store(site, Ordering::Relaxed);
-        new
-    } else {
-        records.push(Record { word: new, site });
-        kept_write
-    };
-    let list = Box::into_raw(Box::new(List { records }));
-    granule.lists().fetch_add(1, Ordering::Relaxed);
-    granule.read_word().store(word_of_list(list), Ordering::Relaxed);
-    result
-}
-
-/// The granule has a list. Returns the new write word.
-///
-/// # Safety
-/// The granule's lock is held and `list` is its list.
-unsafe fn check_list(
-    thread: &mut Thread,
-    granule: &Granule,
-    access: &Access,
-    write_word: u64,
-    list: *mut List,
-    conflicts: &mut Conflicts,
-) -> u64 {
-    // SAFETY: the caller holds the granule's lock.
-    let records = unsafe { &mut (*list).records };
-    if covers(thread, write_word, true, access)
-        || records
-            .iter()
-            .any(|record| covers(thread, record.word & !TAG, record.word & TAG != 0, access))
-    {
-        return write_word;
-    }
-    let write = Record { word: write_word, site: granule.write_site().load(Ordering::Relaxed) };
-    let kept_write =
-        if write_word == 0 { 0 } else { judge(thread, write, true, access, conflicts) };
-    let mut kept = 0;
-    for at in 0..records.len() {
-        let record = records[at];
-        let tag = record.word & TAG;
-        let plain = Record { word: record.word & !TAG, site: record.site };
-        let rest = judge(thread, plain, tag != 0, access, conflicts);
-        if rest != 0 {
-            records[kept] = Record { word: rest | tag, site: record.site };
-            kept += 1;
-        }
-    }
-    records.truncate(kept);
-    let new = thread.base | access.mask | if access.atomic { ATOMIC } else { 0 };
-    let site = thread.site(access.pc);
-    let result = if access.write {
-        if kept_write != 0 {
-            records.push(Record { word: kept_write | TAG, site: write.site });
-        }
-        granule.write_site().store(site, Ordering::Relaxed);
-        new
-    } else {
-        records.push(Record { word: new, site });
-        kept_write
-    };
-    if records.len() > LIST_LIMIT {
-        records.remove(0);
-        DROPPED.fetch_add(1, Ordering::Relaxed);
-    }
-    if conflicts.count == 0 {
-        collapse(granule, list);
-    }
-    result
-}
-
-/// A read that the thread made before in this segment, perhaps from another line: told again if it
-/// races with a write.
-fn look_again(
-    thread: &mut Thread,
-    granule: &Granule,
-    access: &Access,
-    write_word: u64,
-    records: &[Record],
-    conflicts: &mut Conflicts,
-) {
-    let write = Record { word: write_word, site: granule.write_site().load(Ordering::Relaxed) };
-    let writes = records.iter().filter(|record| record.word & TAG != 0).copied();
-    for record in writes.chain([write]) {
-        let plain = Record { word: record.word & !TAG, site: record.site };
-        if plain.word & BYTES != 0 {
-            judge(thread, plain, true, access, conflicts);
-        }
-    }
-}
-
-/// Goes back to the two words when they suffice again.
-fn collapse(granule: &Granule, list: *mut List) {
-    // SAFETY: called with the granule's lock held.
-    let records = unsafe { &(*list).records };
-    let single = match records.as_slice() {
-        [] => Record { word: 0, site: 0 },
-        [record] if record.word & TAG == 0 => *record,
-        _ => return,
-    };
-    granule.read_site().store(single.site, Ordering::Relaxed);
-    granule.read_word().store(single.word, Ordering::Relaxed);
-    granule.lists().fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: no longer reachable from the granule.
-    drop(unsafe { Box::from_raw(list) });
-}
-
 /// Forgets all accesses to a range: its memory is new.
 pub fn forget_range(start: usize, size: usize) {
     // Runs of whole pages without lists are dropped together, one system call each.
@@ -444,23 +449,12 @@ pub fn forget_range(start: usize, size: usize) {
         }
         for at in range {
             let granule = shadow::granule_at(chunk, at);
-            let empty = granule.write_word().load(Ordering::Relaxed) == 0
-                && granule.read_word().load(Ordering::Relaxed) == 0;
+            let empty = granule.first().load(Ordering::Relaxed) == 0
+                && granule.second().load(Ordering::Relaxed) == 0;
             if !empty {
-                forget(&granule);
+                granule::forget(granule);
             }
         }
     });
     flush(&mut run);
-}
-
-fn forget(granule: &Granule) {
-    lock(granule);
-    let read_word = granule.read_word().swap(0, Ordering::Relaxed);
-    if let Some(list) = list_of(read_word) {
-        granule.lists().fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: the granule's lock is held and the list is no longer reachable.
-        drop(unsafe { Box::from_raw(list) });
-    }
-    unlock(granule, 0);
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::access::{self, Access};
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
-use super::{intern, options, report, shadow, signals, sync};
+use super::{cell, intern, options, report, shadow, signals, sync};
 use crate::common::futex::raw_syscall;
 use crate::common::tls;
 
@@ -136,9 +136,11 @@ pub fn initialize() {
     sync::initialize();
     let main = REGISTRY.add_main();
     report::start();
-    tls::set_state(main as usize);
     // SAFETY: just made, and this is its thread.
-    options::seed_thread(unsafe { &mut *main });
+    unsafe {
+        Thread::attach(main);
+        options::seed_thread(&mut *main);
+    }
     tls::set_depth(0);
 }
 
@@ -160,29 +162,40 @@ pub fn yield_now() {
 /// An access of at most 8 bytes that does not straddle a granule.
 #[inline(always)]
 pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
-    let thread = tls::state() as *const Thread;
-    if thread.is_null() {
-        return;
-    }
     let offset = address & 7;
     if let Some(granule) = shadow::existing(address)
         && offset + SIZE <= 8
     {
-        let mask = ((1u64 << SIZE) - 1) << offset;
-        // SAFETY: the thread's own state.
-        let now = unsafe { (*thread).base } | mask;
-        let same = |word: u64| word & (!shadow::BYTES | mask) == now;
-        if same(granule.write_word().load(Ordering::Relaxed)) {
+        let now = tls::now() as u64;
+        let write = if kind.is_write() { cell::WRITE } else { 0 };
+        let new = now | write | ((1u64 << SIZE) - 1) << offset;
+        if access::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
             return;
         }
-        if !kind.is_write() && same(granule.read_word().load(Ordering::Relaxed)) {
-            return;
-        }
+        return access_one(address, new, kind, pc);
     }
     access_slow(address, SIZE, kind, pc);
 }
 
-#[cold]
+/// An access to a granule that exists, `new` being its cell without the site.
+#[inline(never)]
+fn access_one(address: usize, new: u64, kind: Kind, pc: usize) {
+    let Some(granule) = shadow::existing(address) else { return };
+    if new & cell::EPOCH != 0 && access::is_said(&granule, new) {
+        return;
+    }
+    let Some(mut thread) = enter() else { return };
+    if thread.ignore_reads | thread.ignore_writes == 0
+        && new & cell::EPOCH != 0
+        && thread.pending_signal.is_none()
+        && access::remember(&mut thread, granule, new, pc)
+    {
+        return;
+    }
+    let size = (new & cell::BYTES).count_ones() as usize;
+    check_range(&mut thread, address, size, kind, pc);
+}
+
 #[inline(never)]
 fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
     if let Some(mut thread) = enter() {
@@ -190,7 +203,29 @@ fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
     }
 }
 
+/// An access of 16 bytes, as vector code makes.
+#[inline(always)]
+pub fn access_pair(address: usize, kind: Kind, pc: usize) {
+    if address & 7 == 0
+        && let Some(granule) = shadow::existing(address)
+        && let Some(other) = shadow::existing(address + 8)
+    {
+        let now = tls::now() as u64;
+        let write = if kind.is_write() { cell::WRITE } else { 0 };
+        let new = now | write | cell::BYTES;
+        if now != 0 && access::is_said(&granule, new) && access::is_said(&other, new) {
+            return;
+        }
+    }
+    access_slow(address, 16, kind, pc);
+}
+
 pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
+    let now = tls::now() as u64;
+    let write = if kind.is_write() { cell::WRITE } else { 0 };
+    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write) {
+        return;
+    }
     if let Some(mut thread) = enter() {
         check_range(&mut thread, address, size, kind, pc);
     }
@@ -198,30 +233,42 @@ pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
 
 /// Checks every granule of the range, with the bytes of it that are accessed.
 pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind, pc: usize) {
+    let ignored = if kind.is_write() { thread.ignore_writes } else { thread.ignore_reads };
+    // No program has that much memory: a wild size, and the access itself will tell.
+    if ignored > 0 || size > 1 << 46 {
+        return;
+    }
     let end = address.wrapping_add(size);
     let mut at = address;
+    let mut cell = access::cell_of(thread, kind);
     while at < end {
+        let Some(granule) = shadow::granule(at) else { return };
+        if let Some(new) = cell
+            && at & 7 == 0
+            && end - at >= 32
+        {
+            let first = granule.index();
+            let last = (first + (end - at) / 8).min(shadow::GRANULES);
+            let stop = access::sweep(thread, granule.chunk, first..last, new, pc);
+            at += (stop - first) * 8;
+            if stop == last {
+                continue;
+            }
+        }
         let next = ((at & !7) + 8).min(end);
         let mask = ((1u64 << (next - at)) - 1) << (at & 7);
+        let access = Access {
+            mask,
+            write: kind.is_write(),
+            atomic: kind.is_atomic(),
+            pc,
+            address: at,
+            kind,
+        };
+        // After a stop of the sweep, too: the granule that it stopped at.
         if let Some(granule) = shadow::granule(at) {
-            let now = thread.base | mask;
-            let same = |word: u64| word & (!shadow::BYTES | mask) == now;
-            let known = same(granule.write_word().load(Ordering::Relaxed))
-                || !kind.is_write() && same(granule.read_word().load(Ordering::Relaxed));
-            let done = known
-                || !kind.is_atomic()
-                    && access::check_plain(thread, &granule, mask, kind.is_write(), pc);
-            if !done {
-                let access = Access {
-                    mask,
-                    write: kind.is_write(),
-                    atomic: kind.is_atomic(),
-                    pc,
-                    address: at,
-                    kind,
-                };
-                access::check(thread, granule, &access);
-            }
+            cell = cell.or_else(|| access::cell_of(thread, kind));
+            access::check(thread, granule, cell.map(|cell| cell | mask), &access);
         }
         at = next;
     }

@@ -34,7 +34,8 @@ interceptor! {
         if flags & NO_SYNC == 0 {
             current.release_into(&mut (*target).clocks);
         }
-        tls::set_state(target as usize);
+        current.detach();
+        Thread::attach(target);
     }
     fn __tsan_set_fiber_name(_fiber: *mut c_void, _name: *const c_char) {}
 }

@@ -2,22 +2,21 @@
 //!
 //! Two levels: a table with one entry per 4 MiB of address space, and per entry a chunk of shadow
 //! that is mapped when the first access there happens. Nothing sits at a fixed address, so any
-//! layout the kernel chooses works. Per 8 bytes (a granule) a chunk holds the last write and the
-//! last read (16 bytes, what the fast path looks at), their sites (8 bytes) and the head of the
-//! granule's synchronisation objects (4 bytes); pages of it that are never touched cost nothing.
-//! When one read and one write are not enough, the granule gets a list of any length instead of
-//! evicting something.
+//! layout the kernel chooses works. Per 8 bytes (a granule) a chunk holds two cells (16 bytes, what
+//! the fast path looks at) and the head of the granule's synchronisation objects (4 bytes); pages
+//! of it that are never touched cost nothing. When two cells are not enough, the granule gets a
+//! node or list instead of evicting something.
 //!
-//! A record is one word:
+//! A record in its wide form, for what no cell can hold and for reports, is one word and a site:
 //! ```text
 //!   63            26 25      10   9      8       7    0
 //!   | thread's time | slot     | tag | atomic | bytes |
 //! ```
-//! The tag means: in the write word, the granule is locked; in the read word, the rest is the
-//! address of the list; in a list entry, the access was a write.
+//! The tag means that the access was a write.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use super::granule::GROUP;
 use crate::common::real::raw_mmap;
 
 pub const BYTES: u64 = 0xff;
@@ -44,7 +43,7 @@ pub fn time_of(word: u64) -> u64 {
 }
 
 const CHUNK_SHIFT: usize = 22;
-const GRANULES: usize = 1 << (CHUNK_SHIFT - 3);
+pub const GRANULES: usize = 1 << (CHUNK_SHIFT - 3);
 /// Granules of one 4 KiB page of the program.
 const PAGE_GRANULES: usize = 512;
 const PAGES: usize = GRANULES / PAGE_GRANULES;
@@ -52,15 +51,16 @@ const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
 
 #[repr(C)]
 pub struct Chunk {
-    words: [[AtomicU64; 2]; GRANULES],
-    sites: [[AtomicU32; 2]; GRANULES],
+    cells: [[AtomicU64; 2]; GRANULES],
     sync: [AtomicU32; GRANULES],
-    /// How many lists and synchronisation objects each page of the program has: none means that
+    /// How many nodes or lists and synchronisation objects each page of the program has: none means that
     /// its shadow may be dropped without looking.
     lists: [AtomicU32; PAGES],
     objects: [AtomicU32; PAGES],
 }
 
+/// The table; inline code looks here, too.
+#[unsafe(export_name = "__racewarden_table")]
 static TABLE_BASE: AtomicUsize = AtomicUsize::new(0);
 /// How many chunks are mapped, for the memory figures of the report.
 pub static CHUNKS: AtomicU64 = AtomicU64::new(0);
@@ -81,26 +81,35 @@ pub struct Granule {
 }
 
 impl Granule {
-    /// The last write; also the granule's lock.
+    /// The newest access.
     #[inline(always)]
-    pub fn write_word(&self) -> &'static AtomicU64 {
-        &self.chunk.words[self.index][0]
+    pub fn first(&self) -> &'static AtomicU64 {
+        &self.chunk.cells[self.index][0]
+    }
+
+    /// Another access, or where more are.
+    #[inline(always)]
+    pub fn second(&self) -> &'static AtomicU64 {
+        &self.chunk.cells[self.index][1]
+    }
+
+    /// The cell whose tag locks the granule's group.
+    #[inline(always)]
+    pub fn head(&self) -> &'static AtomicU64 {
+        &self.chunk.cells[self.index & !(GROUP - 1)][0]
     }
 
     #[inline(always)]
-    pub fn read_word(&self) -> &'static AtomicU64 {
-        &self.chunk.words[self.index][1]
+    pub fn is_head(&self) -> bool {
+        self.index & (GROUP - 1) == 0
     }
 
-    pub fn write_site(&self) -> &'static AtomicU32 {
-        &self.chunk.sites[self.index][0]
+    /// Its number in the chunk.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
-    pub fn read_site(&self) -> &'static AtomicU32 {
-        &self.chunk.sites[self.index][1]
-    }
-
-    /// How many lists the granule's page has.
+    /// How many nodes and lists the granule's page has.
     pub fn lists(&self) -> &'static AtomicU32 {
         &self.chunk.lists[self.index / PAGE_GRANULES]
     }
@@ -189,10 +198,8 @@ pub fn granule_at(chunk: &'static Chunk, index: usize) -> Granule {
 /// Gives the records of whole pages of shadow back to the kernel. The caller made sure that there
 /// are no lists there.
 pub fn drop_pages(chunk: &'static Chunk, range: std::ops::Range<usize>) {
-    let words = &chunk.words[range.clone()];
-    let sites = &chunk.sites[range];
-    zero(words.as_ptr() as usize, std::mem::size_of_val(words));
-    zero(sites.as_ptr() as usize, std::mem::size_of_val(sites));
+    let cells = &chunk.cells[range];
+    zero(cells.as_ptr() as usize, std::mem::size_of_val(cells));
 }
 
 fn zero(start: usize, size: usize) {

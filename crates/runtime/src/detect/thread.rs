@@ -2,6 +2,7 @@
 
 use std::cell::UnsafeCell;
 
+use super::cell;
 use super::clock::{Clock, Clocks};
 use super::intern::{CONTEXTS, LOCKSETS, READ_MODE, SITES};
 use super::shadow::{self, SLOTS};
@@ -27,13 +28,22 @@ const SITE_CACHE: usize = 1024;
 /// Deeper calls than this are counted but share their ancestor's stack.
 const STACK_DEPTH: usize = 1 << 20;
 
+/// A call that has not returned: where it was made, and the id of the chain of calls up to it once
+/// somebody asked for it. Most calls come and go without anyone asking.
+#[repr(C)]
+struct Call {
+    site: u64,
+    context: u64,
+}
+
 pub struct Thread {
-    /// The epoch word of now; what the fast path compares with.
+    /// The epoch of now in a cell's form, what the fast path compares with; 0 when it has none.
+    pub now: u64,
+    /// The epoch of now in the wide form.
     pub base: u64,
     pub slot: u32,
     pub time: u64,
     pub clocks: Clocks,
-    pub context: u32,
     pub lockset: u32,
     pub held: Vec<Held>,
     pub ignore_reads: u32,
@@ -58,26 +68,30 @@ pub struct Thread {
     /// State of the perturbation's random numbers.
     pub random: u64,
     pub signals: super::signals::Pending,
-    stack: *mut u32,
-    depth: usize,
+    /// The calls that have not returned; while the thread runs, its block knows how many.
+    stack: *mut Call,
+    top: *mut Call,
+    /// Calls beyond the room for them.
+    beyond: usize,
     context_cache: [(u64, u32, u32); CONTEXT_CACHE],
     site_cache: [(u64, u64, u32); SITE_CACHE],
+    pub memo: super::memo::Memo,
     /// A loop asks for the same site again and again.
     last_site: (u64, u64, u32),
 }
 
 impl Thread {
     fn new(slot: u32, time: u64, name: ThreadName, info: u32) -> Box<Thread> {
-        let stack = raw_mmap(STACK_DEPTH * 4).cast::<u32>();
+        let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
         if stack.is_null() {
             crate::common::output::fatal("no address space for a thread's call stack\n");
         }
         let mut thread = Box::new(Thread {
+            now: 0,
             base: 0,
             slot,
             time,
             clocks: Clocks::new(),
-            context: 0,
             lockset: 0,
             held: Vec::new(),
             ignore_reads: 0,
@@ -96,9 +110,11 @@ impl Thread {
             random: 0,
             signals: super::signals::Pending::new(),
             stack,
-            depth: 0,
+            top: stack,
+            beyond: 0,
             context_cache: [(0, 0, 0); CONTEXT_CACHE],
             site_cache: [(0, 0, 0); SITE_CACHE],
+            memo: super::memo::Memo::new(),
             last_site: (0, 0, 0),
         });
         thread.set_time(time);
@@ -107,13 +123,68 @@ impl Thread {
 
     fn set_time(&mut self, time: u64) {
         self.time = time;
+        self.now = cell::epoch(self.slot, time);
         self.base = shadow::epoch(self.slot, time);
         self.clocks.full.set(self.slot as usize, time);
+        if tls::state() == &raw const *self as usize {
+            tls::set_now(self.now as usize);
+        }
+    }
+
+    /// Makes this the running thread, for inline code too.
+    ///
+    /// # Safety
+    /// Called by the thread that runs it from now on.
+    pub unsafe fn attach(thread: *mut Thread) {
+        // SAFETY: as the caller says, nobody else touches it.
+        let this = unsafe { &mut *thread };
+        tls::set_state(thread as usize);
+        tls::set_now(this.now as usize);
+        tls::set_top(this.top as usize);
+        this.set_bounds();
+    }
+
+    /// No longer the running thread: another is attached, or none.
+    pub fn detach(&mut self) {
+        self.top = tls::top() as *mut Call;
+        tls::set_now(0);
+        tls::set_top(0);
+        tls::set_limit(0);
+        tls::set_base(0);
+        tls::set_state(0);
+    }
+
+    /// Inline code may push below the limit and pop above the base. While calls are beyond the
+    /// room for them, every return must be counted out of line.
+    fn set_bounds(&self) {
+        // SAFETY: one past the end of what was mapped.
+        let limit = unsafe { self.stack.add(STACK_DEPTH) };
+        tls::set_limit(limit as usize);
+        tls::set_base(if self.beyond > 0 { usize::MAX } else { self.stack as usize });
     }
 
     /// Ends the segment: what comes after is not covered by what was just published.
     pub fn tick(&mut self) {
-        self.set_time(self.time + 1);
+        if self.time + 1 < cell::TIMES || !self.renew() {
+            self.set_time(self.time + 1);
+        }
+    }
+
+    /// Goes on under a new slot, where times are small enough for cells again. What the thread did
+    /// under the old one is in its past. Returns whether there was a slot.
+    #[cold]
+    fn renew(&mut self) -> bool {
+        let (old, last) = (self.slot as usize, self.time);
+        let thread = &raw mut *self;
+        let Some(slot) = REGISTRY.renew(thread, self.slot, self.info) else { return false };
+        self.clocks.full.raise(old, last);
+        self.clocks.weak.raise(old, last);
+        self.slot = slot;
+        for held in &mut self.held {
+            held.since = 1;
+        }
+        self.set_time(1);
+        true
     }
 
     /// Publishes everything up to now into `clocks` and starts a new segment.
@@ -131,27 +202,48 @@ impl Thread {
     }
 
     pub fn enter_function(&mut self, call_site: usize) {
-        if self.depth < STACK_DEPTH {
-            // SAFETY: the depth is below what was mapped.
-            unsafe { self.stack.add(self.depth).write(self.context) };
-            self.context = self.context_of(call_site as u64);
+        let top = tls::top();
+        if top < tls::limit() {
+            // SAFETY: below the limit is mapped, and the thread's own.
+            unsafe { (top as *mut Call).write(Call { site: call_site as u64, context: 0 }) };
+            tls::set_top(top + size_of::<Call>());
+        } else {
+            self.beyond += 1;
+            self.set_bounds();
         }
-        self.depth += 1;
     }
 
     pub fn exit_function(&mut self) {
-        if self.depth == 0 {
-            return;
-        }
-        self.depth -= 1;
-        if self.depth < STACK_DEPTH {
-            // SAFETY: written by the matching entry.
-            self.context = unsafe { self.stack.add(self.depth).read() };
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            self.set_bounds();
+        } else if tls::top() > self.stack as usize {
+            tls::set_top(tls::top() - size_of::<Call>());
         }
     }
 
-    fn context_of(&mut self, call_site: u64) -> u32 {
-        let parent = self.context;
+    /// The id of the chain of calls that the thread is in.
+    fn context(&mut self) -> u32 {
+        // Only the running thread's chain is asked for.
+        let depth = tls::top().saturating_sub(self.stack as usize) / size_of::<Call>();
+        // SAFETY: entries below the top are written.
+        let known_at = |at: usize| unsafe { (*self.stack.add(at)).context as u32 };
+        let mut known = depth;
+        while known > 0 && known_at(known - 1) == 0 {
+            known -= 1;
+        }
+        let mut context = if known > 0 { known_at(known - 1) } else { 0 };
+        for at in known..depth {
+            // SAFETY: as above.
+            let site = unsafe { (*self.stack.add(at)).site };
+            context = self.context_of(site, context);
+            // SAFETY: as above.
+            unsafe { (*self.stack.add(at)).context = u64::from(context) };
+        }
+        context
+    }
+
+    fn context_of(&mut self, call_site: u64, parent: u32) -> u32 {
         let at = (call_site ^ u64::from(parent).wrapping_mul(0x9E37_79B1)) as usize % CONTEXT_CACHE;
         let cached = &mut self.context_cache[at];
         if cached.0 == call_site && cached.1 == parent {
@@ -166,7 +258,7 @@ impl Thread {
     /// The id of an access at `pc` now.
     #[inline]
     pub fn site(&mut self, pc: usize) -> u32 {
-        let key = u64::from(self.context) << 32 | u64::from(self.lockset);
+        let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
         if self.last_site.0 == pc as u64 && self.last_site.1 == key {
             return self.last_site.2;
         }
@@ -239,6 +331,8 @@ struct Inner {
     free: Vec<(u32, u64)>,
     /// Joinable threads by pthread_t.
     joinable: Vec<(usize, *mut Thread)>,
+    /// Slots that threads went on under, with the thread's info.
+    renewed: Vec<(u32, u32)>,
     /// How often a slot was reused although its past was not known to the creator.
     forced_reuse: u64,
 }
@@ -258,6 +352,7 @@ pub static REGISTRY: Registry = Registry {
         live: Vec::new(),
         free: Vec::new(),
         joinable: Vec::new(),
+        renewed: Vec::new(),
         forced_reuse: 0,
     }),
 };
@@ -319,6 +414,21 @@ impl Registry {
         let thread = Box::into_raw(thread);
         self.with(|inner| inner.live[slot as usize] = thread);
         thread
+    }
+
+    /// A fresh slot for a thread whose old one has no times left that a cell could hold; the old
+    /// one is not used again. `None` when cells could not hold a fresh one either.
+    fn renew(&self, thread: *mut Thread, old: u32, info: u32) -> Option<u32> {
+        self.with(|inner| {
+            let slot = inner.live.len() as u32;
+            if cell::epoch(slot, 1) == 0 {
+                return None;
+            }
+            inner.live.push(thread);
+            inner.live[old as usize] = std::ptr::null_mut();
+            inner.renewed.push((slot, info));
+            Some(slot)
+        })
     }
 
     pub fn set_stack(&self, info: u32, range: (usize, usize)) {
@@ -395,7 +505,9 @@ impl Registry {
             inner.free.push((thread.slot, thread.time));
         });
         // SAFETY: mapped by `Thread::new` with this size.
-        unsafe { crate::common::real::raw_munmap(thread.stack.cast(), STACK_DEPTH * 4) };
+        unsafe {
+            crate::common::real::raw_munmap(thread.stack.cast(), STACK_DEPTH * size_of::<Call>())
+        };
     }
 
     /// The thread that had `slot` at `time`.
@@ -403,7 +515,11 @@ impl Registry {
         self.with(|inner| {
             let matches =
                 |info: &&ThreadInfo| info.slot as usize == slot && info.first_time <= time;
-            let at = inner.infos.iter().rposition(|info| matches(&info))?;
+            let renewed = || {
+                let of_slot = |(known, _): &&(u32, u32)| *known as usize == slot;
+                inner.renewed.iter().find(of_slot).map(|(_, info)| *info as usize)
+            };
+            let at = inner.infos.iter().rposition(|info| matches(&info)).or_else(renewed)?;
             Some((at as u32, inner.infos[at].clone()))
         })
     }

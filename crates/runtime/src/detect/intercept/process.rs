@@ -8,7 +8,7 @@ use crate::common::settle::settle;
 use crate::common::tls;
 use crate::detect::engine::{self, enter};
 use crate::detect::thread::REGISTRY;
-use crate::detect::{access, heap, report, signals, sync};
+use crate::detect::{granule, heap, report, signals, sync};
 use crate::{interceptor, real};
 
 type Handler = unsafe extern "C" fn(*mut c_void);
@@ -118,7 +118,7 @@ fn forking(fork: impl FnOnce() -> c_int) -> c_int {
         crate::common::allocator::around_fork(fork)
     };
     if result == 0 {
-        access::FORKED.store(true, Ordering::Relaxed);
+        granule::FORKED.store(true, Ordering::Relaxed);
         sync::reset_after_fork();
         heap::reset_after_fork();
         report::reset_after_fork();

@@ -57,7 +57,8 @@ unsafe extern "C" fn ended(round: *mut c_void) {
     if thread.is_null() {
         return;
     }
-    tls::set_state(0);
+    // SAFETY: the thread's own state.
+    unsafe { (*thread).detach() };
     REGISTRY.finished(thread);
 }
 
@@ -76,7 +77,8 @@ unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     options::seed_thread(thread);
     // SAFETY: always valid.
     REGISTRY.register(thread.info, unsafe { libc::pthread_self() } as usize, start.thread);
-    tls::set_state(start.thread as usize);
+    // SAFETY: this is its thread, and the reference above is not used any more.
+    unsafe { Thread::attach(start.thread) };
     let (routine, argument) = (start.routine, start.argument);
     drop(start);
     // SAFETY: the key is ours.

@@ -1,0 +1,270 @@
+//! The detector's fast path, put into the instrumented code itself.
+//!
+//! Nine accesses in ten find that their thread touched the same bytes since its last release, and
+//! end there. That comparison is a dozen instructions; as a call it costs twice as much. So each
+//! call of a TSan entry point becomes the comparison, with the call behind it for everything else.
+//! Calls and returns of functions push and pop the thread's own stack of call sites in place, too.
+//!
+//! The same is possible by linking the runtime as bitcode (ThinLTO across languages); done here,
+//! per unit, objects stay cacheable and links stay quick.
+//!
+//! The text below and the runtime agree on: the thread's block (`common/tls.rs`), the shadow's two
+//! levels (`detect/shadow.rs`) and the cell (`detect/cell.rs`). Only executables hold the runtime,
+//! so only their units get the inline path: its thread-local access is wrong elsewhere.
+
+use std::fmt::Write;
+
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+
+use crate::InstrumentError;
+
+/// Offsets in the thread's block.
+const NOW: u32 = 32;
+const TOP: u32 = 40;
+const LIMIT: u32 = 48;
+const BASE: u32 = 56;
+
+/// The cell: see `detect/cell.rs` of the runtime.
+const ATOMIC: u64 = 1 << 8;
+const WRITE: u64 = 1 << 10;
+const EPOCH: u64 = !0 << 44 | 0x7ff << 11;
+
+/// Bytes of the program under one entry of the shadow's table, as a shift.
+const CHUNK_SHIFT: u32 = 22;
+/// An address's place in its chunk's cells: 16 bytes for 8.
+const PLACE: u64 = (1 << (CHUNK_SHIFT + 1)) - 16;
+
+/// What runs after [`inline`] put its functions in.
+pub(crate) const PIPELINE: &str = "always-inline,globaldce,function(early-cse,simplifycfg)";
+
+/// An entry point that gets an inline path.
+struct Entry {
+    /// After `__tsan_`.
+    name: String,
+    text: String,
+}
+
+/// Replaces the calls that the tsan pass made; [`PIPELINE`] must run afterwards.
+pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
+    let entries: Vec<Entry> = entries()
+        .into_iter()
+        .filter(|entry| module.get_function(&format!("__tsan_{}", entry.name)).is_some())
+        .collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let failed = |message: String| InstrumentError::PassFailed {
+        path: module.get_name().to_string_lossy().into_owned().into(),
+        pass: "inlining the fast path".to_owned(),
+        message,
+    };
+    let text = preamble() + &entries.iter().map(|entry| entry.text.as_str()).collect::<String>();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "fast path");
+    let paths = module
+        .get_context()
+        .create_module_from_ir(buffer)
+        .map_err(|error| failed(error.to_string()))?;
+    paths.set_triple(&module.get_triple());
+    paths.set_data_layout(&module.get_data_layout());
+    module.link_in_module(paths).map_err(|error| failed(error.to_string()))?;
+    for entry in &entries {
+        let out_of_line = format!("__tsan_{}", entry.name);
+        let (Some(declared), Some(fast)) = (
+            module.get_function(&out_of_line),
+            module.get_function(&format!("__racewarden_fast_{}", entry.name)),
+        ) else {
+            continue;
+        };
+        let declared = declared.as_global_value();
+        declared
+            .as_pointer_value()
+            .replace_all_uses_with(fast.as_global_value().as_pointer_value());
+        // The name passes to what the inline path calls.
+        declared.set_name(&format!("__racewarden_unused_{}", entry.name));
+        if let Some(slow) = module.get_function(&format!("__racewarden_slow_{}", entry.name)) {
+            slow.as_global_value().set_name(&out_of_line);
+        }
+    }
+    Ok(())
+}
+
+fn preamble() -> String {
+    "@__racewarden_tls = external hidden thread_local(localexec) global [64 x i8]\n\
+     @__racewarden_table = external hidden global ptr\n\
+     !0 = !{!\"branch_weights\", i32 2000, i32 1}\n\
+     !1 = !{}\n\
+     attributes #0 = { alwaysinline nounwind sanitize_thread }\n\
+     attributes #1 = { nounwind }\n"
+        .to_owned()
+}
+
+fn entries() -> Vec<Entry> {
+    let mut entries = vec![function_entry(), function_exit()];
+    for kind in ["read", "write", "volatile_read", "volatile_write", "read_write"] {
+        let write = kind.ends_with("write");
+        for size in [1, 2, 4, 8] {
+            entries.push(access(format!("{kind}{size}"), size, write));
+        }
+        entries.push(pair(format!("{kind}16"), write));
+        entries.push(pair(format!("unaligned_{kind}16"), write));
+    }
+    entries
+}
+
+/// Loads from the thread's block: `%result`.
+fn own(result: &str, offset: u32, kind: &str) -> String {
+    format!(
+        "  %{result}.at = getelementptr i8, ptr @__racewarden_tls, i64 {offset}\n  \
+           %{result} = load {kind}, ptr %{result}.at, align 8\n"
+    )
+}
+
+/// The start of every access: ends with `%cells`, where the granule's cells are.
+fn find_cells(name: &str) -> String {
+    let mut text = format!(
+        "declare void @__racewarden_slow_{name}(ptr) #1\n\
+         define internal void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
+         start:\n"
+    );
+    text += &own("now", NOW, "i64");
+    let _ = write!(
+        text,
+        "  %watched = icmp ne i64 %now, 0\n  \
+           br i1 %watched, label %find, label %slow, !prof !0\n\
+         find:\n  \
+           %i = ptrtoint ptr %address to i64\n  \
+           %table = load ptr, ptr @__racewarden_table, align 8, !invariant.load !1\n  \
+           %high = lshr i64 %i, {CHUNK_SHIFT}\n  \
+           %entry = getelementptr ptr, ptr %table, i64 %high\n  \
+           %chunk = load ptr, ptr %entry, align 8\n  \
+           %there = icmp ne ptr %chunk, null\n  \
+           br i1 %there, label %look, label %slow, !prof !0\n\
+         look:\n  \
+           %twice = shl i64 %i, 1\n  \
+           %place = and i64 %twice, {PLACE}\n  \
+           %cells = getelementptr i8, ptr %chunk, i64 %place\n  \
+           %first = load atomic i64, ptr %cells monotonic, align 8\n"
+    );
+    text
+}
+
+/// The end of every access: `%odd` is zero when nothing is new.
+fn decide(name: &str) -> String {
+    format!(
+        "  %known = icmp eq i64 %odd, 0\n  \
+           br i1 %known, label %done, label %slow, !prof !0\n\
+         slow:\n  \
+           call void @__racewarden_slow_{name}(ptr %address) #1\n  \
+           br label %done\n\
+         done:\n  \
+           ret void\n\
+         }}\n"
+    )
+}
+
+/// Who, when and what a cell must have to say enough, its bytes left out. The tag, in a first cell,
+/// only says that somebody looks at the granule just now.
+fn needed(write: bool) -> u64 {
+    EPOCH | ATOMIC | if write { WRITE } else { 0 }
+}
+
+/// An aligned access within one granule; a misaligned one goes the long way.
+fn access(name: String, size: u64, write: bool) -> Entry {
+    let mut text = find_cells(&name);
+    let bytes = (1u64 << size) - 1;
+    let wanted = if write { WRITE } else { 0 };
+    let (misaligned, needed) = (size - 1, needed(write));
+    if size == 8 {
+        let (all, wanted) = ((needed | bytes).cast_signed(), wanted | bytes);
+        let _ = write!(
+            text,
+            "  %has = and i64 %first, {all}\n  \
+               %want = or i64 %now, {wanted}\n"
+        );
+    } else {
+        let needed = needed.cast_signed();
+        let _ = write!(
+            text,
+            "  %offset = and i64 %i, 7\n  \
+               %bytes = shl i64 {bytes}, %offset\n  \
+               %all = or i64 %bytes, {needed}\n  \
+               %has = and i64 %first, %all\n  \
+               %whole = or i64 %now, {wanted}\n  \
+               %want = or i64 %whole, %bytes\n"
+        );
+    }
+    text += "  %other = xor i64 %has, %want\n";
+    let _ = match misaligned {
+        0 => writeln!(text, "  %odd = or i64 %other, 0"),
+        _ => writeln!(text, "  %low = and i64 %i, {misaligned}\n  %odd = or i64 %other, %low"),
+    };
+    text += &decide(&name);
+    Entry { name, text }
+}
+
+/// 16 bytes: two whole granules of one chunk, or the long way.
+fn pair(name: String, write: bool) -> Entry {
+    let mut text = find_cells(&name);
+    let all = (needed(write) | 0xff).cast_signed();
+    let wanted = if write { WRITE } else { 0 } | 0xff;
+    let _ = write!(
+        text,
+        "  %last = icmp eq i64 %place, {PLACE}\n  \
+           %low = and i64 %i, 7\n  \
+           %crosses = select i1 %last, i64 1, i64 %low\n  \
+           %whole = icmp eq i64 %crosses, 0\n  \
+           br i1 %whole, label %both, label %slow, !prof !0\n\
+         both:\n  \
+           %beside = getelementptr i8, ptr %cells, i64 16\n  \
+           %second = load atomic i64, ptr %beside monotonic, align 8\n  \
+           %want = or i64 %now, {wanted}\n  \
+           %a = xor i64 %first, %want\n  \
+           %b = xor i64 %second, %want\n  \
+           %either = or i64 %a, %b\n  \
+           %odd = and i64 %either, {all}\n"
+    );
+    text += &decide(&name);
+    Entry { name, text }
+}
+
+fn function_entry() -> Entry {
+    let mut text = "declare void @__racewarden_slow_func_entry(ptr) #1\n\
+                    define internal void @__racewarden_fast_func_entry(ptr %pc) #0 {\n"
+        .to_owned();
+    text += &own("top", TOP, "ptr");
+    text += &own("limit", LIMIT, "ptr");
+    text += "  %room = icmp ult ptr %top, %limit\n  \
+               br i1 %room, label %push, label %slow, !prof !0\n\
+             push:\n  \
+               store ptr %pc, ptr %top, align 8\n  \
+               %known = getelementptr i8, ptr %top, i64 8\n  \
+               store i64 0, ptr %known, align 8\n  \
+               %next = getelementptr i8, ptr %top, i64 16\n  \
+               store ptr %next, ptr %top.at, align 8\n  \
+               ret void\n\
+             slow:\n  \
+               call void @__racewarden_slow_func_entry(ptr %pc) #1\n  \
+               ret void\n\
+             }\n";
+    Entry { name: "func_entry".to_owned(), text }
+}
+
+fn function_exit() -> Entry {
+    let mut text = "declare void @__racewarden_slow_func_exit() #1\n\
+                    define internal void @__racewarden_fast_func_exit() #0 {\n"
+        .to_owned();
+    text += &own("top", TOP, "ptr");
+    text += &own("base", BASE, "ptr");
+    text += "  %inside = icmp ugt ptr %top, %base\n  \
+               br i1 %inside, label %pop, label %slow, !prof !0\n\
+             pop:\n  \
+               %next = getelementptr i8, ptr %top, i64 -16\n  \
+               store ptr %next, ptr %top.at, align 8\n  \
+               ret void\n\
+             slow:\n  \
+               call void @__racewarden_slow_func_exit() #1\n  \
+               ret void\n\
+             }\n";
+    Entry { name: "func_exit".to_owned(), text }
+}

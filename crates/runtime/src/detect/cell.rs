@@ -1,0 +1,92 @@
+//! One remembered access in one word, its site included.
+//!
+//! ```text
+//!   63    44 43    22 21    11   10      9      8       7    0
+//!   | time   | site   | slot  | write | tag | atomic | bytes |
+//! ```
+//! The tag belongs to the place, not to the access: in a granule's first cell it means that the
+//! group of granules is locked, in the second that the rest is the address of more cells.
+//!
+//! Threads, times and sites beyond these bits have no cell; what they do is remembered in the wide
+//! form of a [`Record`], in a list, as exactly and more slowly.
+
+use super::shadow;
+
+pub const BYTES: u64 = 0xff;
+pub const ATOMIC: u64 = 1 << 8;
+pub const TAG: u64 = 1 << 9;
+pub const WRITE: u64 = 1 << 10;
+const SLOT_SHIFT: u32 = 11;
+const SITE_SHIFT: u32 = 22;
+const TIME_SHIFT: u32 = 44;
+const SLOTS: u32 = 1 << (SITE_SHIFT - SLOT_SHIFT);
+const SITES: u32 = 1 << (TIME_SHIFT - SITE_SHIFT);
+/// The first time that no cell can hold.
+pub const TIMES: u64 = 1 << (64 - TIME_SHIFT);
+
+/// The bits that say who and when.
+pub const EPOCH: u64 = !0 << TIME_SHIFT | ((SLOTS as u64) - 1) << SLOT_SHIFT;
+/// Everything but the bytes.
+pub const IDENTITY: u64 = !(BYTES | TAG);
+
+/// Who and when, or 0 when no cell can hold it: times start at 1, so 0 equals no cell's epoch.
+pub fn epoch(slot: u32, time: u64) -> u64 {
+    match slot < SLOTS && time < TIMES {
+        true => time << TIME_SHIFT | u64::from(slot) << SLOT_SHIFT,
+        false => 0,
+    }
+}
+
+/// The site's bits, or `None` when there is no room for them.
+#[inline(always)]
+pub fn site_bits(site: u32) -> Option<u64> {
+    (site < SITES).then_some(u64::from(site) << SITE_SHIFT)
+}
+
+#[inline(always)]
+pub fn slot_of(cell: u64) -> usize {
+    (cell >> SLOT_SHIFT) as usize & (SLOTS as usize - 1)
+}
+
+#[inline(always)]
+pub fn time_of(cell: u64) -> u64 {
+    cell >> TIME_SHIFT
+}
+
+fn site_of(cell: u64) -> u32 {
+    (cell >> SITE_SHIFT) as u32 & (SITES - 1)
+}
+
+/// One remembered access in the wide form: a word as `shadow` describes it, tagged when it was a
+/// write, and the site.
+#[derive(Clone, Copy)]
+pub struct Record {
+    pub word: u64,
+    pub site: u32,
+}
+
+impl Record {
+    pub fn of_cell(cell: u64) -> Record {
+        let write = if cell & WRITE != 0 { shadow::TAG } else { 0 };
+        let epoch = shadow::epoch(slot_of(cell) as u32, time_of(cell));
+        Record { word: epoch | write | cell & (BYTES | ATOMIC), site: site_of(cell) }
+    }
+
+    pub fn to_cell(self) -> Option<u64> {
+        let epoch = epoch(shadow::slot_of(self.word) as u32, shadow::time_of(self.word));
+        let write = if self.is_write() { WRITE } else { 0 };
+        let site = site_bits(self.site)?;
+        (epoch != 0).then_some(epoch | site | write | self.word & (BYTES | ATOMIC))
+    }
+
+    pub fn is_write(self) -> bool {
+        self.word & shadow::TAG != 0
+    }
+
+    /// Without the mark of a write.
+    pub fn plain(self) -> Record {
+        Record { word: self.word & !shadow::TAG, ..self }
+    }
+}
+
+const _: () = assert!(BYTES == shadow::BYTES && ATOMIC == shadow::ATOMIC);

@@ -1,0 +1,337 @@
+//! A granule under its lock: the cells it holds, inline or in a node or list.
+//!
+//! Two cells are inline: the newest access first, where the fast path looks, and one other. More
+//! make the second one point to a node of up to 63 cells, or to a list of any length in the wide
+//! form. A node belongs to its granule, or is shared by many that remember the same; a shared one
+//! never changes and is never freed, so it may be read without the lock.
+//!
+//! One lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
+//! operation for 32 bytes.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use super::cell::{Record, TAG};
+use super::shadow::Granule;
+
+/// Set in the child of a fork: a granule's lock may belong to a thread that is not there.
+pub static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Granules under one lock.
+pub const GROUP: usize = 4;
+
+/// Locks the granule's group and returns the head cell's value, which [`unlock`] wants back.
+#[inline]
+pub fn lock(head: &AtomicU64) -> u64 {
+    let value = head.load(Ordering::Relaxed);
+    if value & TAG == 0
+        && head.compare_exchange(value, value | TAG, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    {
+        return value;
+    }
+    wait(head)
+}
+
+#[cold]
+fn wait(head: &AtomicU64) -> u64 {
+    let mut spins = 0u32;
+    loop {
+        let value = head.load(Ordering::Relaxed);
+        if value & TAG == 0 {
+            let locked = value | TAG;
+            if head
+                .compare_exchange_weak(value, locked, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+            {
+                return value;
+            }
+            continue;
+        }
+        spins += 1;
+        if spins < 64 {
+            std::hint::spin_loop();
+        } else {
+            super::engine::yield_now();
+            if spins > 20_000 && FORKED.load(Ordering::Relaxed) {
+                return value & !TAG;
+            }
+        }
+    }
+}
+
+/// A granule whose group this thread has locked; unlocked when dropped.
+pub struct Locked {
+    granule: Granule,
+    /// The head cell as it shall be after unlocking.
+    head: u64,
+}
+
+impl Locked {
+    #[inline]
+    pub fn new(granule: Granule) -> Locked {
+        Locked { granule, head: lock(granule.head()) }
+    }
+
+    #[inline(always)]
+    pub fn first(&self) -> u64 {
+        match self.granule.is_head() {
+            true => self.head,
+            false => self.granule.first().load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline(always)]
+    pub fn second(&self) -> u64 {
+        self.granule.second().load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn set(&mut self, first: u64, second: u64) {
+        // Shared nodes are read without the lock.
+        self.granule.second().store(second, Ordering::Release);
+        if self.granule.is_head() {
+            self.head = first;
+        } else {
+            self.granule.first().store(first, Ordering::Relaxed);
+        }
+    }
+
+    /// All that is remembered, in the wide form.
+    pub fn records(&self) -> Vec<Record> {
+        let (first, second) = (self.first(), self.second());
+        let mut records = Vec::with_capacity(8);
+        let mut add = |cell: u64| {
+            if cell != 0 {
+                records.push(Record::of_cell(cell));
+            }
+        };
+        add(first);
+        match More::of(second) {
+            More::None => add(second),
+            More::Node(node) | More::Shared(node) => {
+                node.cells().iter().for_each(|cell| add(*cell));
+            }
+            // SAFETY: the lock is held, so the list is ours.
+            More::List(list) => records.extend_from_slice(unsafe { &*list }),
+        }
+        records
+    }
+
+    /// Remembers these instead, the newest last, in the smallest form that holds them.
+    pub fn replace(&mut self, records: &[Record]) {
+        let old = self.second();
+        let had = is_owned(old);
+        drop_more(old);
+        let mut cells = [0; MOST_CELLS + 1];
+        let fits = records.len() <= cells.len()
+            && records.iter().rev().zip(&mut cells).all(|(record, cell)| match record.to_cell() {
+                Some(value) => {
+                    *cell = value;
+                    true
+                }
+                None => false,
+            });
+        let cells = &cells[..if fits { records.len() } else { 0 }];
+        let (first, second) = match cells {
+            [] if records.is_empty() => (0, 0),
+            [] => (0, word_of_list(records)),
+            [first] => (*first, 0),
+            [first, second] => (*first, *second),
+            [first, rest @ ..] => (
+                *first,
+                Node::with(rest)
+                    .map_or_else(|| word_of_list(&records[..records.len() - 1]), Node::word),
+            ),
+        };
+        self.count(had, is_owned(second));
+        self.set(first, second);
+    }
+
+    /// Puts a shared node behind the new first cell.
+    pub fn set_shared(&mut self, first: u64, shared: u64) {
+        let old = self.second();
+        drop_more(old);
+        self.count(is_owned(old), false);
+        self.set(first, shared);
+    }
+
+    /// Puts `kept` behind the new first cell, in the old node when there is one.
+    pub fn set_many(&mut self, first: u64, kept: &[u64]) -> bool {
+        let old = self.second();
+        let had = is_owned(old);
+        let second = match (kept, More::of(old)) {
+            ([], _) => 0,
+            ([cell], _) => *cell,
+            (_, More::Node(node)) if node.fill(kept) => {
+                self.set(first, old);
+                return true;
+            }
+            _ => match Node::with(kept) {
+                Some(node) => node.word(),
+                None => return false,
+            },
+        };
+        drop_more(old);
+        self.count(had, is_owned(second));
+        self.set(first, second);
+        true
+    }
+
+    /// Keeps the page's count of nodes and lists.
+    fn count(&self, before: bool, after: bool) {
+        if before != after {
+            let lists = self.granule.lists();
+            lists.fetch_add(if after { 1 } else { 1u32.wrapping_neg() }, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Locked {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.granule.head().store(self.head, Ordering::Release);
+    }
+}
+
+/// What the second cell says.
+pub enum More {
+    /// It is a cell itself, or empty.
+    None,
+    Node(Node),
+    /// A node that other granules point to as well.
+    Shared(Node),
+    List(*mut Vec<Record>),
+}
+
+/// Beside the tag: the address is that of a list.
+const IS_LIST: u64 = 1 << 8;
+/// Beside the tag: the address is that of a shared node.
+const IS_SHARED: u64 = 1 << 10;
+const ADDRESS_SHIFT: u32 = 12;
+
+impl More {
+    #[inline(always)]
+    pub fn of(second: u64) -> More {
+        let address = second >> ADDRESS_SHIFT;
+        let node = Node { at: address as *mut u64 };
+        match second & (TAG | IS_LIST | IS_SHARED) {
+            TAG => More::Node(node),
+            word if word & TAG == 0 => More::None,
+            word if word & IS_SHARED != 0 => More::Shared(node),
+            _ => More::List(address as *mut Vec<Record>),
+        }
+    }
+}
+
+/// Whether the second cell points to what this granule alone has.
+#[inline(always)]
+pub fn is_owned(second: u64) -> bool {
+    second & (TAG | IS_SHARED) == TAG
+}
+
+/// Shared nodes that may still be made: at most 64 MiB of them.
+static SHARES_LEFT: AtomicUsize = AtomicUsize::new(1 << 20);
+
+/// The word for a new shared node, unless there are too many already.
+pub fn share(cells: &[u64]) -> Option<u64> {
+    let one_less = |left: usize| left.checked_sub(1);
+    SHARES_LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok()?;
+    Node::with(cells).map(|node| node.word() | IS_SHARED)
+}
+
+fn word_of_list(records: &[Record]) -> u64 {
+    let list = Box::into_raw(Box::new(records.to_vec()));
+    (list as u64) << ADDRESS_SHIFT | TAG | IS_LIST
+}
+
+/// Whether the shared node of this word has exactly these cells.
+pub fn holds(shared: u64, cells: &[u64]) -> bool {
+    matches!(More::of(shared), More::Shared(node) if node.cells() == cells)
+}
+
+/// Frees what the second cell points to.
+fn drop_more(second: u64) {
+    match More::of(second) {
+        More::None | More::Shared(_) => {}
+        More::Node(node) => node.free(),
+        // SAFETY: made by `word_of_list`, and the caller takes the only reference away.
+        More::List(list) => drop(unsafe { Box::from_raw(list) }),
+    }
+}
+
+/// A block of cells: how many are used and how many there is room for, then the cells.
+#[derive(Clone, Copy)]
+pub struct Node {
+    at: *mut u64,
+}
+
+/// The most cells a node holds.
+pub const MOST_CELLS: usize = 63;
+
+impl Node {
+    /// A node of the smallest fitting size: 8, 16, 32 or 64 words.
+    fn with(cells: &[u64]) -> Option<Node> {
+        if cells.len() > MOST_CELLS {
+            return None;
+        }
+        let words = (cells.len() + 1).next_power_of_two().max(8);
+        // SAFETY: the size is not zero, and the layout has room for the header.
+        let at = unsafe { alloc(Self::layout(words)) }.cast::<u64>();
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: just allocated.
+        unsafe { at.write((words as u64 - 1) << 32) };
+        let node = Node { at };
+        node.fill(cells);
+        Some(node)
+    }
+
+    fn layout(words: usize) -> Layout {
+        // A power of two of words between 8 and 64 is a valid layout.
+        Layout::from_size_align(words * 8, 64).unwrap_or(Layout::new::<[u64; 64]>())
+    }
+
+    fn word(self) -> u64 {
+        (self.at as u64) << ADDRESS_SHIFT | TAG
+    }
+
+    fn header(self) -> u64 {
+        // SAFETY: a node starts with its header.
+        unsafe { self.at.read() }
+    }
+
+    #[inline(always)]
+    pub fn cells(&self) -> &[u64] {
+        let length = self.header() as u32 as usize;
+        // SAFETY: that many cells were written, and the group's lock is held.
+        unsafe { std::slice::from_raw_parts(self.at.add(1), length) }
+    }
+
+    /// Replaces the cells when there is room for them.
+    fn fill(self, cells: &[u64]) -> bool {
+        let header = self.header();
+        if cells.len() > (header >> 32) as usize {
+            return false;
+        }
+        for (index, cell) in cells.iter().enumerate() {
+            // SAFETY: below the capacity.
+            unsafe { self.at.add(1 + index).write(*cell) };
+        }
+        // SAFETY: the header is ours to write under the lock.
+        unsafe { self.at.write(header >> 32 << 32 | cells.len() as u64) };
+        true
+    }
+
+    fn free(self) {
+        let words = (self.header() >> 32) as usize + 1;
+        // SAFETY: allocated with this layout by `with`.
+        unsafe { dealloc(self.at.cast(), Self::layout(words)) };
+    }
+}
+
+/// Forgets everything about the granule.
+pub fn forget(granule: Granule) {
+    let mut locked = Locked::new(granule);
+    locked.replace(&[]);
+}

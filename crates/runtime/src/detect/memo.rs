@@ -1,0 +1,81 @@
+//! What happened to a granule that remembered the same, when the same access came: a thread's own
+//! small table.
+//!
+//! Array code brings granule after granule from one state to the next. What a state and an access
+//! lead to depends on the thread's clocks only through "is ordered before", which never becomes
+//! false again, so an entry stays right for as long as its access can come, that is, for the
+//! thread's segment. A set of cells that keeps coming back gets a shared node: the granules then
+//! differ from inline ones in nothing but the price of that one node.
+
+use super::granule;
+
+/// How often a set of cells must have come before it is shared.
+const OFTEN: u32 = 6;
+const SETS: usize = 64;
+const ENTRIES: usize = 256;
+
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The granule's cells before, and the new cell.
+    key: (u64, u64, u64),
+    /// The granule's cells after, once known.
+    pub result: (u64, u64),
+    pub known: bool,
+}
+
+/// A set of cells that came up lately.
+#[derive(Clone, Copy)]
+struct Set {
+    hash: u64,
+    count: u32,
+    /// The word of its shared node, or 0.
+    shared: u64,
+}
+
+pub struct Memo {
+    entries: [Entry; ENTRIES],
+    sets: [Set; SETS],
+}
+
+impl Memo {
+    pub const fn new() -> Memo {
+        let empty = Entry { key: (0, 0, 0), result: (0, 0), known: false };
+        let unseen = Set { hash: 0, count: 0, shared: 0 };
+        Memo { entries: [empty; ENTRIES], sets: [unseen; SETS] }
+    }
+
+    /// The entry of a transition, made anew when another one has its place.
+    #[inline(always)]
+    pub fn entry(&mut self, first: u64, second: u64, new: u64) -> &mut Entry {
+        let key = (first, second, new);
+        let mixed = first ^ second.rotate_left(21) ^ new.rotate_left(42);
+        let at = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+        let entry = &mut self.entries[at as usize];
+        if entry.key != key {
+            *entry = Entry { key, result: (0, 0), known: false };
+        }
+        entry
+    }
+
+    /// The word of a shared node with these cells, when they come up often enough to have one.
+    pub fn shared(&mut self, cells: &[u64]) -> Option<u64> {
+        let mix = |hash: u64, cell: &u64| {
+            (hash.rotate_left(23) ^ cell).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        };
+        let hash = cells.iter().fold(cells.len() as u64, mix);
+        let set = &mut self.sets[(hash >> 58) as usize];
+        if set.hash != hash {
+            *set = Set { hash, count: 1, shared: 0 };
+            return None;
+        }
+        if set.shared != 0 {
+            return granule::holds(set.shared, cells).then_some(set.shared);
+        }
+        set.count += 1;
+        if set.count >= OFTEN {
+            set.shared = granule::share(cells)?;
+            return Some(set.shared);
+        }
+        None
+    }
+}
