@@ -35,20 +35,12 @@ impl<'a> Tools<'a> {
         let folder = self.scratch.join(program.name);
         std::fs::create_dir_all(&folder)?;
         match &program.source {
-            Source::File { path, libraries } => self.from_file(program, &folder, path, libraries),
-            Source::Tree { path, build, product } => {
-                self.from_tree(program, &folder, path, build, product)
-            }
+            Source::File { path, libraries } => self.from_file(&folder, path, libraries),
+            Source::Tree { path, build, product } => self.from_tree(&folder, path, build, product),
         }
     }
 
-    fn from_file(
-        &self,
-        program: &Program,
-        folder: &Path,
-        source: &Path,
-        libraries: &[&str],
-    ) -> anyhow::Result<Built> {
+    fn from_file(&self, folder: &Path, source: &Path, libraries: &[&str]) -> anyhow::Result<Built> {
         let cxx = source.extension().is_some_and(|extension| extension == "cpp");
         let compile = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
             let product = folder.join(name);
@@ -65,7 +57,6 @@ impl<'a> Tools<'a> {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             built_program(folder, pruned, &mut command, &name)
         };
-        let _ = program;
         Ok(Built {
             folder: folder.to_owned(),
             plain: compile("plain", PLAIN)?,
@@ -77,7 +68,6 @@ impl<'a> Tools<'a> {
 
     fn from_tree(
         &self,
-        program: &Program,
         folder: &Path,
         source: &Path,
         build: &str,
@@ -107,7 +97,6 @@ impl<'a> Tools<'a> {
             command.arg(name.as_ref()).args(["--", "--version"]).current_dir(&place);
             built_program(folder, pruned, &mut command, &name)
         };
-        let _ = program;
         Ok(Built {
             folder: folder.to_owned(),
             plain,

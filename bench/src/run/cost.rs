@@ -45,7 +45,7 @@ pub fn cost_of(command: &mut Command) -> anyhow::Result<Cost> {
 }
 
 /// `VmHWM` of a live process in megabytes.
-pub fn peak_memory(process: u32) -> Option<f64> {
+fn peak_memory(process: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes / 1024.0)

@@ -16,7 +16,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use build::{Built, Tools};
-use cost::{Cost, cost_of};
+use cost::Cost;
 use programs::Program;
 
 const USAGE: &str = "usage: run [--sources FOLDER] [--racewarden FILE] [--rounds N] [--threads N] \
