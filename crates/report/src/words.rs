@@ -2,7 +2,7 @@
 //! and how it might be fixed. Each reads the evidence keys of docs/report-format.md and stays
 //! silent about what no engine found out.
 
-use racewarden_finding::{Engine, Evidence, Race, Site};
+use racewarden_finding::{Engine, Evidence, HeldLock, LockMode, Race, Site};
 use serde_json::Value;
 
 /// `bank.c:41 write balance`.
@@ -136,8 +136,12 @@ pub fn fix_hint(race: &Race) -> Option<String> {
             _ => format!("hold `{name}` at {} too ({counted})", bare.join(" and ")),
         });
     }
+    // What is held for reading keeps no writer out, so it is no advice.
+    let exclusive = |site: &Site| -> Vec<HeldLock> {
+        site.locks.iter().filter(|lock| lock.mode == LockMode::Write).cloned().collect()
+    };
     for (guarded, bare) in [(a, b), (b, a)] {
-        if let (Some(lock), true) = (guarded.locks.first(), bare.locks.is_empty()) {
+        if let (Some(lock), true) = (exclusive(guarded).first(), exclusive(bare).is_empty()) {
             return Some(format!(
                 "hold `{}` at {} too, as {} does",
                 lock.name,
@@ -149,7 +153,7 @@ pub fn fix_hint(race: &Race) -> Option<String> {
     match (a.atomic, b.atomic) {
         (true, false) => Some(format!("make the {} at {} atomic too", b.access, b.location())),
         (false, true) => Some(format!("make the {} at {} atomic too", a.access, a.location())),
-        _ if !a.locks.is_empty() => {
+        _ if !exclusive(a).is_empty() => {
             Some(format!("the sides hold different locks: choose one of them for {}", race.object))
         }
         _ if a.thread != b.thread && (is_main(a) || is_main(b)) => {
