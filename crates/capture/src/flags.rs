@@ -1,7 +1,7 @@
 //! What each compiler flag is for: the repeated compilation, the link recipe, both or neither.
 //!
-//! Neither is for flags that only shape the user's own output (warnings, dependency files,
-//! optimisation, debug information: the repeated compilation chooses its own) and for
+//! Neither is for flags that only shape the user's own output (warnings, dependency files, debug
+//! information: the repeated compilation chooses its own) and for
 //! instrumentation that would stand between the bitcode and the programmer's accesses.
 
 /// Where a flag goes.
@@ -122,7 +122,8 @@ const PREFIX: [(&str, Use); 57] = [
     ("-Wp,", Use::Compile),
     ("-W", Use::Drop),
     ("-pedantic", Use::Drop),
-    ("-O", Use::Drop),
+    // Kept for instrumented builds; the repeated compilation puts its own behind.
+    ("-O", Use::Compile),
     ("-g", Use::Drop),
     ("-M", Use::Drop),
     ("-save-temps", Use::Drop),
@@ -246,7 +247,7 @@ mod tests {
             ("-lz", Use::Link),
             ("-Wl,-rpath,/x", Use::Link),
             ("-Wall", Use::Drop),
-            ("-O3", Use::Drop),
+            ("-O3", Use::Compile),
             ("-ggdb3", Use::Drop),
             ("-MMD", Use::Drop),
             ("-fsanitize=thread", Use::DropTelling),

@@ -335,7 +335,7 @@ mod tests {
     fn a_compilation() {
         let it = parse("-O3 -g -Wall -DX='a b' -I inc -MD -MF x.d -c src/x.c -o out/x.o");
         assert_eq!(it.phase, Phase::Compile);
-        assert_eq!(it.compile, ["-DX=a b", "-I", "inc"]);
+        assert_eq!(it.compile, ["-O3", "-DX=a b", "-I", "inc"]);
         assert_eq!(it.sources[0].path, Path::new("src/x.c"));
         assert_eq!(it.object_of(0, Path::new("/build")).unwrap(), Path::new("/build/out/x.o"));
     }

@@ -15,7 +15,7 @@
 use std::fmt::Write;
 
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module;
+use inkwell::module::{Linkage, Module};
 
 use crate::InstrumentError;
 
@@ -76,6 +76,8 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         ) else {
             continue;
         };
+        // Linking leaves internal functions out that nobody calls yet.
+        fast.set_linkage(Linkage::Internal);
         let declared = declared.as_global_value();
         declared
             .as_pointer_value()
@@ -124,7 +126,7 @@ fn own(result: &str, offset: u32, kind: &str) -> String {
 fn find_cells(name: &str) -> String {
     let mut text = format!(
         "declare void @__racewarden_slow_{name}(ptr) #1\n\
-         define internal void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
+         define void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
          start:\n"
     );
     text += &own("now", NOW, "i64");
@@ -230,7 +232,7 @@ fn pair(name: String, write: bool) -> Entry {
 
 fn function_entry() -> Entry {
     let mut text = "declare void @__racewarden_slow_func_entry(ptr) #1\n\
-                    define internal void @__racewarden_fast_func_entry(ptr %pc) #0 {\n"
+                    define void @__racewarden_fast_func_entry(ptr %pc) #0 {\n"
         .to_owned();
     text += &own("top", TOP, "ptr");
     text += &own("limit", LIMIT, "ptr");
@@ -252,7 +254,7 @@ fn function_entry() -> Entry {
 
 fn function_exit() -> Entry {
     let mut text = "declare void @__racewarden_slow_func_exit() #1\n\
-                    define internal void @__racewarden_fast_func_exit() #0 {\n"
+                    define void @__racewarden_fast_func_exit() #0 {\n"
         .to_owned();
     text += &own("top", TOP, "ptr");
     text += &own("base", BASE, "ptr");
