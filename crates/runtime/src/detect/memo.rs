@@ -11,8 +11,8 @@ use super::granule;
 
 /// How often a set of cells must have come before it is shared.
 const OFTEN: u32 = 6;
-const SETS: usize = 64;
-const ENTRIES: usize = 256;
+const SETS: usize = 256;
+const ENTRIES: usize = 512;
 
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -49,7 +49,7 @@ impl Memo {
     pub fn entry(&mut self, first: u64, second: u64, new: u64) -> &mut Entry {
         let key = (first, second, new);
         let mixed = first ^ second.rotate_left(21) ^ new.rotate_left(42);
-        let at = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+        let at = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55;
         let entry = &mut self.entries[at as usize];
         if entry.key != key {
             *entry = Entry { key, result: (0, 0), known: false };
@@ -63,7 +63,7 @@ impl Memo {
             (hash.rotate_left(23) ^ cell).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         };
         let hash = cells.iter().fold(cells.len() as u64, mix);
-        let set = &mut self.sets[(hash >> 58) as usize];
+        let set = &mut self.sets[(hash >> 56) as usize];
         if set.hash != hash {
             *set = Set { hash, count: 1, shared: 0 };
             return None;

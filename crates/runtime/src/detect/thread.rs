@@ -24,7 +24,7 @@ pub struct Held {
 }
 
 const CONTEXT_CACHE: usize = 512;
-const SITE_CACHE: usize = 1024;
+const SITE_CACHE: usize = 1024; // the bits that `place_of_site` leaves
 /// Deeper calls than this are counted but share their ancestor's stack.
 const STACK_DEPTH: usize = 1 << 20;
 
@@ -76,8 +76,6 @@ pub struct Thread {
     context_cache: [(u64, u32, u32); CONTEXT_CACHE],
     site_cache: [(u64, u64, u32); SITE_CACHE],
     pub memo: super::memo::Memo,
-    /// A loop asks for the same site again and again.
-    last_site: (u64, u64, u32),
 }
 
 impl Thread {
@@ -115,7 +113,6 @@ impl Thread {
             context_cache: [(0, 0, 0); CONTEXT_CACHE],
             site_cache: [(0, 0, 0); SITE_CACHE],
             memo: super::memo::Memo::new(),
-            last_site: (0, 0, 0),
         });
         thread.set_time(time);
         thread
@@ -256,25 +253,33 @@ impl Thread {
     }
 
     /// The id of an access at `pc` now.
-    #[inline]
+    #[inline(always)]
     pub fn site(&mut self, pc: usize) -> u32 {
-        let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
-        if self.last_site.0 == pc as u64 && self.last_site.1 == key {
-            return self.last_site.2;
-        }
-        let id = self.find_site(pc, key);
-        self.last_site = (pc as u64, key, id);
-        id
-    }
-
-    fn find_site(&mut self, pc: usize, key: u64) -> u32 {
-        let hash = (pc as u64 ^ key.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let cached = &mut self.site_cache[hash as usize % SITE_CACHE];
-        if cached.0 == pc as u64 && cached.1 == key {
+        let top = tls::top() as *const Call;
+        let context = match top > self.stack {
+            // SAFETY: entries below the top are written.
+            true => unsafe { (*top.sub(1)).context },
+            false => 0,
+        };
+        let key = context << 32 | u64::from(self.lockset);
+        let cached = &self.site_cache[Self::place_of_site(pc, key)];
+        if cached.0 == pc as u64 && cached.1 == key && context != 0 {
             return cached.2;
         }
+        self.find_site(pc)
+    }
+
+    #[inline(always)]
+    fn place_of_site(pc: usize, key: u64) -> usize {
+        let mixed = (pc as u64 ^ key.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 54) as usize
+    }
+
+    #[inline(never)]
+    fn find_site(&mut self, pc: usize) -> u32 {
+        let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
         let id = SITES.intern(pc as u64, key).unwrap_or(0);
-        *cached = (pc as u64, key, id);
+        self.site_cache[Self::place_of_site(pc, key)] = (pc as u64, key, id);
         id
     }
 
