@@ -1,7 +1,7 @@
 // Rows of a matrix product, a quarter for each of four threads.
 #include <pthread.h>
 #include <stdio.h>
-enum { SIZE = 96, THREADS = 4 };
+enum { SIZE = 128, THREADS = 4 };
 static double a[SIZE][SIZE], b[SIZE][SIZE], c[SIZE][SIZE];
 static void *work(void *part) {
   size_t from = (size_t)part * SIZE / THREADS, to = ((size_t)part + 1) * SIZE / THREADS;

@@ -1,7 +1,7 @@
 // Two producers and two consumers of a bounded queue.
 #include <pthread.h>
 #include <stdio.h>
-enum { ROOM = 32, EACH = 20000 };
+enum { ROOM = 32, EACH = 60000 };
 static int slots[ROOM], count, in, out;
 static long sums[2];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

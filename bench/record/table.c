@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-enum { BUCKETS = 64, THREADS = 4, ROUNDS = 20000 };
+enum { BUCKETS = 64, THREADS = 4, ROUNDS = 60000 };
 struct entry { unsigned key, count; struct entry *next; };
 static struct entry *buckets[BUCKETS];
 static pthread_mutex_t locks[BUCKETS];

@@ -4,9 +4,13 @@
 //! The small programs are ports of the paper's, in `bench/predict`. Real programs come in where
 //! their sources are at hand (`bench/fetch`), each with a short workload.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -23,23 +27,46 @@ const PORTS: [&str; 8] = [
 ];
 
 /// One real program: its folder, what builds it, and what the recorded run is given. `INPUT`
-/// stands for a file of a few hundred kilobytes.
+/// stands for a file of a few hundred kilobytes, `SOCKET` for the place of a socket.
 struct Real {
     name: &'static str,
+    /// Run first, without being captured.
+    configure: Option<&'static [&'static str]>,
     make: &'static [&'static str],
     arguments: &'static [&'static str],
+    /// What a client says to each run: its lines, over two connections in turn.
+    client: &'static [&'static str],
 }
 
-const REAL: [Real; 2] = [
+const REAL: [Real; 3] = [
     Real {
         name: "pbzip2",
+        configure: None,
         make: &["make", "CXX=clang++-22 -Wno-reserved-user-defined-literal", "pbzip2"],
         arguments: &["-k", "-f", "-p2", "-b1", "INPUT"],
+        client: &[],
     },
     Real {
         name: "pigz",
+        configure: None,
         make: &["make", "CC=clang-22", "pigz"],
         arguments: &["-k", "-f", "-p", "2", "-b", "32", "-1", "INPUT"],
+        client: &[],
+    },
+    Real {
+        name: "memcached",
+        configure: Some(&["./configure", "CC=clang-22"]),
+        make: &["make", "memcached", "CFLAGS=-O1 -g -pthread"],
+        arguments: &["-u", "root", "-A", "-t", "2", "-s", "SOCKET"],
+        client: &[
+            "set k 0 0 5\r\nhello\r\n",
+            "get k\r\n",
+            "append k 0 0 1\r\n!\r\n",
+            "get k\r\n",
+            "delete k\r\n",
+            "stats\r\n",
+            "shutdown\r\n",
+        ],
     },
 ];
 
@@ -177,6 +204,11 @@ fn measure_real(options: &Options, folder: &Path, real: &Real) -> anyhow::Result
     ensure!(copied.success(), "the sources were not copied");
     // What an earlier build left would not be built again.
     let _ = Command::new("make").arg("clean").current_dir(&place).output()?;
+    if let Some(configure) = real.configure {
+        let configured =
+            Command::new(configure[0]).args(&configure[1..]).current_dir(&place).output()?;
+        ensure!(configured.status.success(), "it could not be configured");
+    }
     let captured = Command::new(&options.racewarden)
         .args(["capture", "--"])
         .args(real.make)
@@ -189,9 +221,50 @@ fn measure_real(options: &Options, folder: &Path, real: &Real) -> anyhow::Result
     );
     let input = place.join("input");
     std::fs::write(&input, crate::gate::noise(300_000))?;
-    let arguments: Vec<String> =
-        real.arguments.iter().map(|text| text.replace("INPUT", &input.to_string_lossy())).collect();
-    measure(options, &place, real.name, &arguments)
+    let socket = place.join("socket");
+    let arguments: Vec<String> = real
+        .arguments
+        .iter()
+        .map(|text| text.replace("INPUT", &input.to_string_lossy()))
+        .map(|text| text.replace("SOCKET", &socket.to_string_lossy()))
+        .collect();
+    let over = Arc::new(AtomicBool::new(false));
+    let client = (!real.client.is_empty()).then(|| {
+        let (lines, over) = (real.client, Arc::clone(&over));
+        std::thread::spawn(move || serve_runs(&socket, lines, &over))
+    });
+    let row = measure(options, &place, real.name, &arguments);
+    over.store(true, Ordering::Relaxed);
+    if let Some(client) = client {
+        let _ = client.join();
+    }
+    row
+}
+
+/// Plays the client of every run of a server until all are over.
+fn serve_runs(socket: &Path, lines: &[&str], over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        // A server that went away, or that a schedule stopped, ends the talk; the next run has
+        // another.
+        let _ = talk(socket, lines);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn talk(socket: &Path, lines: &[&str]) -> std::io::Result<()> {
+    let mut connections = [UnixStream::connect(socket)?, UnixStream::connect(socket)?];
+    for connection in &connections {
+        connection.set_read_timeout(Some(Duration::from_secs(5)))?;
+    }
+    let mut answer = [0; 4096];
+    for (number, line) in lines.iter().enumerate() {
+        let connection = &mut connections[number % 2];
+        connection.write_all(line.as_bytes())?;
+        if connection.read(&mut answer)? == 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Records once in `folder`, and asks the three detectors.
@@ -227,7 +300,11 @@ fn measure(
     let order = ask(&["--order-only", "--no-replay"])?;
     let values = ask(&["--no-branches", "--no-replay"])?;
     let timed = ask(&["--no-replay"])?;
-    let variants = ask(&["--no-replay", "--variants"])?.stat("branch variants");
+    // Counting variants asks again for what is known, which only the small ones are quick enough for.
+    let variants = match timed.seconds < 20.0 {
+        true => ask(&["--no-replay", "--variants"])?.stat("branch variants"),
+        false => timed.stat("branch variants"),
+    };
     let replayed = ask(&[])?;
     let full = Found { report: replayed.report, seconds: timed.seconds };
     Ok(Row { order, values, full, variants })

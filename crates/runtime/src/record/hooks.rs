@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use racewarden_trace::binary::Record;
 
-use super::threads::with;
+use super::threads::{Recorder, with};
 use super::writer::{current_sequence, next_sequence};
 
 /// Locks of places, by cache line. A holder keeps one for a few instructions of its own; a waiter
@@ -31,7 +31,19 @@ fn first_visit(granule: u64) -> bool {
 
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
+#[inline]
 unsafe fn content(address: u64, size: u64) -> u64 {
+    // The usual sizes are single loads; a copy of unknown length would be a call.
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match size {
+            8 => return (address as *const u64).read_unaligned(),
+            4 => return u64::from((address as *const u32).read_unaligned()),
+            2 => return u64::from((address as *const u16).read_unaligned()),
+            1 => return u64::from((address as *const u8).read()),
+            _ => {}
+        }
+    }
     let mut bytes = [0u8; 8];
     // SAFETY: by the caller's promise.
     unsafe {
@@ -58,6 +70,16 @@ fn lock(place: usize) -> bool {
     false
 }
 
+/// Takes down what eight aligned bytes hold, the first time.
+#[inline]
+fn remember(recorder: &mut Recorder, granule: u64) {
+    if first_visit(granule) {
+        // SAFETY: the eight bytes share a page with an accessed one.
+        let value = unsafe { content(granule, 8) };
+        recorder.buffer.push(&Record::Initial { address: granule, value });
+    }
+}
+
 /// # Safety
 /// Called right before the program accesses `size` bytes at `address`.
 #[unsafe(no_mangle)]
@@ -66,12 +88,10 @@ pub unsafe extern "C" fn __racewarden_record_before(address: u64, size: u64) {
         let place = place_of(address);
         recorder.place = if lock(place) { place + 1 } else { 0 };
         if size <= 8 {
-            for granule in [address & !7, (address + size - 1) & !7] {
-                if first_visit(granule) {
-                    // SAFETY: the eight bytes share a page with an accessed one.
-                    let value = unsafe { content(granule, 8) };
-                    recorder.buffer.push(&Record::Initial { address: granule, value });
-                }
+            let (first, last) = (address & !7, (address + size - 1) & !7);
+            remember(recorder, first);
+            if last != first {
+                remember(recorder, last);
             }
             // SAFETY: the program is about to access these bytes.
             recorder.old = unsafe { content(address, size) };
