@@ -2,14 +2,15 @@
 //!
 //! Only what the program model cannot derive by walking the same bitcode again is recorded: where
 //! functions start, which way branches went, what memory held, what came back from code outside
-//! the unit, where stack slots lie. Accesses are surrounded by two calls; between them the runtime
-//! holds the place, so that the order and the values it writes down are those of the run.
+//! the unit, where stack slots lie. Plain loads and stores of the usual sizes are done by the runtime
+//! itself, the others are surrounded by two calls; meanwhile the runtime holds the place, so that the
+//! order and the values it writes down are those of the run.
 //!
 //! What it may miss: memory that uninstrumented code writes (the reader notices when a load gives
 //! what nobody wrote), and accesses of inline assembly.
 
-use inkwell::AddressSpace;
 use inkwell::builder::{Builder, BuilderError};
+use inkwell::context::ContextRef;
 use inkwell::llvm_sys::LLVMTypeKind;
 use inkwell::llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetTypeKind, LLVMIsAFunction, LLVMIsDeclaration, LLVMIsThreadLocal,
@@ -22,6 +23,7 @@ use inkwell::values::{
     AsValueRef, BasicValueEnum, FloatValue, FunctionValue, InstructionOpcode, InstructionValue,
     IntValue, PointerValue,
 };
+use inkwell::{AddressSpace, AtomicOrdering};
 use racewarden_capture::Unit;
 
 use crate::gate_access::{Size, access_of, callee_name};
@@ -37,7 +39,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("2 {unit_index}")
+        format!("3 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -137,6 +139,8 @@ struct Hooks<'m, 'c> {
     module: &'m Module<'c>,
     enter: FunctionValue<'c>,
     branch: FunctionValue<'c>,
+    load: FunctionValue<'c>,
+    store: FunctionValue<'c>,
     before: FunctionValue<'c>,
     after: FunctionValue<'c>,
     copy: FunctionValue<'c>,
@@ -156,8 +160,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
             let name = format!("__racewarden_record_{name}");
             module.add_function(&name, context.void_type().fn_type(parameters, false), None)
         };
+        let load = context.i64_type().fn_type(&[pointer, long], false);
         Hooks {
             module,
+            load: module.add_function("__racewarden_record_load", load, None),
+            store: hook("store", &[pointer, long, long]),
             enter: hook("enter", &[pointer]),
             branch: hook("branch", &[long]),
             before: hook("before", &[pointer, long]),
@@ -233,6 +240,9 @@ impl<'m, 'c> Hooks<'m, 'c> {
         if address.get_type().get_address_space() != AddressSpace::default() {
             return Ok(());
         }
+        if is_plain(place) && self.replace(place, address, size)? {
+            return Ok(());
+        }
         let size = context.i64_type().const_int(size, false);
         let kind = match place.get_opcode() {
             InstructionOpcode::Load => 0,
@@ -245,6 +255,81 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let builder = self.builder_before(&next, &place);
         builder.build_call(self.after, &[address.into(), size.into(), kind.into()], "")?;
         Ok(())
+    }
+
+    /// Lets the runtime do a plain load or store; false for what does not fit into one number.
+    fn replace(
+        &self,
+        place: InstructionValue<'c>,
+        address: PointerValue<'c>,
+        size: u64,
+    ) -> Result<bool, BuilderError> {
+        let context = self.module.get_context();
+        let length = context.i64_type().const_int(size, false);
+        let builder = self.builder_before(&place, &place);
+        if place.get_opcode() == InstructionOpcode::Store {
+            let value = place.get_operand(0).and_then(|operand| operand.value());
+            let Some(value) = value.filter(|value| fits(context, *value, size)) else {
+                return Ok(false);
+            };
+            let value = self.bits_of(&builder, value)?;
+            builder.build_call(self.store, &[address.into(), length.into(), value.into()], "")?;
+            place.erase_from_basic_block();
+            return Ok(true);
+        }
+        let int = IntValue::try_from(place).map(BasicValueEnum::from);
+        let pointer = || PointerValue::try_from(place).map(BasicValueEnum::from);
+        let float = || FloatValue::try_from(place).map(BasicValueEnum::from);
+        let old = int.or_else(|_| pointer()).or_else(|_| float()).ok();
+        let Some(old) = old.filter(|old| fits(context, *old, size)) else { return Ok(false) };
+        let call = builder.build_call(self.load, &[address.into(), length.into()], "")?;
+        let Some(BasicValueEnum::IntValue(found)) = call.try_as_basic_value().basic() else {
+            return Ok(false);
+        };
+        let int = match size {
+            1 => context.i8_type(),
+            2 => context.i16_type(),
+            4 => context.i32_type(),
+            _ => context.i64_type(),
+        };
+        let narrow = builder.build_int_truncate_or_bit_cast(found, int, "")?;
+        match old {
+            BasicValueEnum::IntValue(old) => old.replace_all_uses_with(narrow),
+            BasicValueEnum::PointerValue(old) => {
+                let new = builder.build_int_to_ptr(narrow, old.get_type(), "")?;
+                old.replace_all_uses_with(new);
+            }
+            BasicValueEnum::FloatValue(old) => {
+                let new = builder.build_bit_cast(narrow, old.get_type(), "")?;
+                old.replace_all_uses_with(new.into_float_value());
+            }
+            _ => return Ok(false),
+        }
+        place.erase_from_basic_block();
+        Ok(true)
+    }
+
+    /// The bits of a value that fits, as one number.
+    fn bits_of(
+        &self,
+        builder: &Builder<'c>,
+        value: BasicValueEnum<'c>,
+    ) -> Result<IntValue<'c>, BuilderError> {
+        let context = self.module.get_context();
+        let long = context.i64_type();
+        match value {
+            BasicValueEnum::PointerValue(value) => builder.build_ptr_to_int(value, long, ""),
+            BasicValueEnum::FloatValue(value) => {
+                let single = value.get_type() == context.f32_type();
+                let int = if single { context.i32_type() } else { long };
+                let bits = builder.build_bit_cast(value, int, "")?.into_int_value();
+                builder.build_int_z_extend_or_bit_cast(bits, long, "")
+            }
+            BasicValueEnum::IntValue(value) => {
+                builder.build_int_z_extend_or_bit_cast(value, long, "")
+            }
+            _ => Ok(long.const_zero()),
+        }
     }
 
     fn alloca(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
@@ -406,6 +491,30 @@ pub(crate) fn normal_destination<'c>(place: InstructionValue<'c>) -> Option<Inst
         return None;
     }
     block.get_instructions().find(|instruction| instruction.get_opcode() != InstructionOpcode::Phi)
+}
+
+/// A load or store that is neither atomic nor volatile.
+fn is_plain(place: InstructionValue) -> bool {
+    matches!(place.get_opcode(), InstructionOpcode::Load | InstructionOpcode::Store)
+        && place.get_volatile() == Ok(false)
+        && place.get_atomic_ordering() == Ok(AtomicOrdering::NotAtomic)
+}
+
+/// Whether the value fills `size` bytes, no more and no less, and its bits can be had as a number.
+fn fits(context: ContextRef, value: BasicValueEnum, size: u64) -> bool {
+    match value {
+        BasicValueEnum::IntValue(value) => {
+            matches!(size, 1 | 2 | 4 | 8) && u64::from(value.get_type().get_bit_width()) == size * 8
+        }
+        BasicValueEnum::PointerValue(value) => {
+            size == 8 && value.get_type().get_address_space() == AddressSpace::default()
+        }
+        BasicValueEnum::FloatValue(value) => {
+            let ty = value.get_type();
+            (size == 4 && ty == context.f32_type()) || (size == 8 && ty == context.f64_type())
+        }
+        _ => false,
+    }
 }
 
 fn is_must_tail(place: InstructionValue) -> bool {
