@@ -22,7 +22,7 @@ use inkwell::{IntPredicate, builder::BuilderError};
 use racewarden_capture::Unit;
 use racewarden_finding::AccessKind;
 
-use crate::gate_access::{Size, access_of};
+use crate::gate_access::{Size, access_of, is_atomic};
 use crate::gate_survey::GateMap;
 use crate::record::normal_destination;
 use crate::{InstrumentError, UnitPass};
@@ -194,10 +194,11 @@ impl<'c> Callees<'c> {
         let int = context.i32_type();
         let gate = int.const_int(u64::from(number), false);
         let (address, size) = self.memory(module, &builder, place, access);
-        let writes = int.const_int(u64::from(access == AccessKind::Write), false);
+        let kind = u64::from(access == AccessKind::Write) | u64::from(is_atomic(place)) << 1;
+        let kind = int.const_int(kind, false);
         builder.build_call(
             self.enter,
-            &[gate.into(), address.into(), size.into(), writes.into()],
+            &[gate.into(), address.into(), size.into(), kind.into()],
             "",
         )?;
         let next = match place.get_opcode() {

@@ -45,6 +45,18 @@ pub(crate) fn access_of(module: &Module, place: InstructionValue) -> Vec<Access>
     }
 }
 
+/// Two atomic accesses are no data race, however close they come.
+pub(crate) fn is_atomic(place: InstructionValue) -> bool {
+    use inkwell::AtomicOrdering::NotAtomic;
+    match place.get_opcode() {
+        InstructionOpcode::AtomicRMW | InstructionOpcode::AtomicCmpXchg => true,
+        InstructionOpcode::Load | InstructionOpcode::Store => {
+            place.get_atomic_ordering().is_ok_and(|ordering| ordering != NotAtomic)
+        }
+        _ => false,
+    }
+}
+
 /// What well-known functions access at the least. A string has at least its final byte.
 fn called(name: &str) -> Vec<Access> {
     let read = |address, size| Access { kind: READ, address, size };

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 mod artefact;
 mod backoff;
 mod client;
@@ -16,10 +17,11 @@ mod program;
 mod session;
 mod spool;
 
+pub use activity::{Activity, activity, threads};
 pub use artefact::{ArtefactError, verify};
 pub use backoff::Backoff;
 pub use client::{ClientError, HiveClient};
 pub use enrolment::{Enrolment, EnrolmentError, Home};
-pub use program::{Ended, ProgramRun, run_program};
+pub use program::{Attendant, Ended, ProgramRun, run_program};
 pub use session::{Session, SessionReport, is_switched_off};
 pub use spool::{Spool, SpoolLimits};

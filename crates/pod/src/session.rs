@@ -9,8 +9,8 @@ use racewarden_proto::{AssignmentReply, AssignmentRequest, BuildInfo, PodReport}
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::{
-    ArtefactError, ClientError, Enrolment, HiveClient, Home, ProgramRun, Spool, SpoolLimits,
-    artefact, run_program,
+    ArtefactError, Attendant, ClientError, Enrolment, HiveClient, Home, ProgramRun, Spool,
+    SpoolLimits, artefact, run_program,
 };
 
 /// The user's one switch: `RACEWARDEN_POD=off`.
@@ -42,10 +42,15 @@ impl Session {
 
     /// Runs the program once. Only a program that cannot be had at all is an error: when the hive
     /// is away, the last verified build runs plainly.
-    pub fn run(&self, arguments: &[OsString]) -> Result<SessionReport, ArtefactError> {
+    pub fn run(
+        &self,
+        arguments: &[OsString],
+        attendant: &dyn Attendant,
+    ) -> Result<SessionReport, ArtefactError> {
         let mut notes = Vec::new();
-        let participates = self.enrolment.sending && !is_switched_off();
-        let info = self.build(&mut notes)?;
+        let (info, hive_is_there) = self.build(&mut notes)?;
+        // A hive that did not answer once is not asked again: each question costs a wait.
+        let participates = self.enrolment.sending && !is_switched_off() && hive_is_there;
         let program =
             artefact::fetch(&self.client, &self.enrolment, &info, &self.home.artefacts())?;
         self.remember(&info);
@@ -58,7 +63,7 @@ impl Session {
             Some(reply) => (reply.assignment.as_ref(), reply.avoid.as_slice()),
             None => (None, [].as_slice()),
         };
-        let run = run_program(&program, arguments, assignment, avoid, &scratch);
+        let run = run_program(&program, arguments, assignment, avoid, &scratch, attendant);
         let _ = fs::remove_dir_all(&scratch);
         let run = run.map_err(io)?;
 
@@ -90,13 +95,22 @@ impl Session {
         self.spool.waiting()
     }
 
-    fn build(&self, notes: &mut Vec<String>) -> Result<BuildInfo, ArtefactError> {
+    /// The build to run, and whether the hive answered. Switched off, the hive hears nothing as
+    /// long as there is a build to run.
+    fn build(&self, notes: &mut Vec<String>) -> Result<(BuildInfo, bool), ArtefactError> {
+        if is_switched_off()
+            && let Some(info) = self.remembered()
+        {
+            return Ok((info, false));
+        }
         match self.client.latest_build() {
-            Ok(info) => Ok(info),
+            Ok(info) => Ok((info, true)),
             Err(error) => match self.remembered() {
                 Some(info) => {
-                    notes.push(format!("{error}; running build {}", info.name));
-                    Ok(info)
+                    let waiting = self.spool.len().unwrap_or(0);
+                    let name = &info.name;
+                    notes.push(format!("{error}; running build {name}, {waiting} reports wait"));
+                    Ok((info, false))
                 }
                 None => Err(error.into()),
             },

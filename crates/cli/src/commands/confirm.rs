@@ -154,7 +154,7 @@ pub fn confirm(
         }
         ended => ended?,
     }
-    campaign.conclude_into(&mut report.races);
+    campaign.conclude_into(&mut report.races, &capture.units);
     report.stats.insert("confirm_runs".to_owned(), campaign.runs.into());
     note_natural_failure(&campaign, report);
     report.conclusion = conclude(&report.races, &report.notes, false);

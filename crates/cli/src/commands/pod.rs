@@ -1,13 +1,18 @@
 //! `racewarden pod`: one machine of the fleet.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Subcommand;
-use racewarden_pod::{Backoff, Ended, Enrolment, HiveClient, Home, Session, is_switched_off};
+use racewarden_finding::Frame;
+use racewarden_pod::{
+    Attendant, Backoff, Ended, Enrolment, HiveClient, Home, Session, is_switched_off,
+};
+
+use crate::gate::{Frames, heed_interrupts, user_saw_failure};
 
 #[derive(clap::Args)]
 #[command(after_help = "RACEWARDEN_POD=off makes every pod run its program plainly and send \
@@ -47,6 +52,9 @@ enum Action {
         /// Stop after this many runs
         #[arg(long)]
         runs: Option<u64>,
+        /// Stop a run of which all threads are blocked for this long; it is reported as a hang
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        stop_hanging: u64,
         #[arg(last = true)]
         arguments: Vec<OsString>,
     },
@@ -63,12 +71,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             enrol(&home, hive, project, token, send, authority)
         }
         Action::Run { project, arguments } => {
-            let report = session(home, &project)?.run(&arguments)?;
+            heed_interrupts();
+            let report = session(home, &project)?.run(&arguments, &Terminal::new(None))?;
             tell(&report.notes);
             Ok(exit_code(report.run.ended))
         }
-        Action::Daemon { project, runs, arguments } => {
-            daemon(&session(home, &project)?, runs, &arguments)
+        Action::Daemon { project, runs, stop_hanging, arguments } => {
+            let terminal = Terminal::new(Some(Duration::from_secs(stop_hanging)));
+            daemon(&session(home, &project)?, runs, &arguments, &terminal)
         }
         Action::Show { project } => {
             let waiting = session(home, &project)?.waiting()?;
@@ -108,16 +118,42 @@ fn session(home: Home, project: &str) -> anyhow::Result<Session> {
     Ok(Session::open(home, enrolment)?)
 }
 
+/// The person at the terminal, and what this command knows of programs.
+struct Terminal {
+    stop_hanging: Option<Duration>,
+}
+
+impl Terminal {
+    fn new(stop_hanging: Option<Duration>) -> Self {
+        Terminal { stop_hanging }
+    }
+}
+
+impl Attendant for Terminal {
+    fn frames(&self, program: &Path, stack: &[u64]) -> Vec<Frame> {
+        Frames::new(program, &[]).of(stack)
+    }
+
+    fn saw_failure(&self) -> bool {
+        user_saw_failure()
+    }
+
+    fn stops_hanging_after(&self) -> Option<Duration> {
+        self.stop_hanging
+    }
+}
+
 /// Runs until told to stop. A hive that is away costs waiting, never an exit.
 fn daemon(
     session: &Session,
     runs: Option<u64>,
     arguments: &[OsString],
+    terminal: &Terminal,
 ) -> anyhow::Result<ExitCode> {
     let mut backoff = Backoff::default();
     let mut done = 0;
     while runs.is_none_or(|runs| done < runs) && !is_switched_off() {
-        let pause = match session.run(arguments) {
+        let pause = match session.run(arguments, terminal) {
             Ok(report) => {
                 tell(&report.notes);
                 backoff.succeeded();

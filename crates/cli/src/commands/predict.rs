@@ -18,7 +18,7 @@ use racewarden_trace::text;
 use serde_json::json;
 
 use crate::commands::record::{RecordRequest, build_id, record};
-use crate::gate::{Program, ReplayRequest, build_gated, replay};
+use crate::gate::{Program, ReplayRequest, build_gated, leading_site, replay, timeline};
 use crate::inputs::InputArgs;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
@@ -312,6 +312,11 @@ fn replay_all(
                 race.verdict = Verdict::Confirmed;
                 race.reasons.push("both threads stood at their accesses in a replay".to_owned());
                 evidence.detail.insert("replayed".to_owned(), json!(true));
+                let leading = leading_site(race, &gated, schedule);
+                let steps = timeline(race, &gated, schedule, leading, None);
+                if let Some(evidence) = race.evidence.first_mut() {
+                    evidence.detail.entry("timeline".to_owned()).or_insert(steps);
+                }
                 continue;
             }
             Ok(outcome) => format!(

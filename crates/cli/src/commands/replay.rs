@@ -12,7 +12,7 @@ use racewarden_schedule::gate::Linger;
 
 use crate::commands::confirm::read_report;
 use crate::gate::{
-    HEAP_PATTERN, Program, ReplayOutcome, ReplayRequest, build_gated, exact_orders, parse_linger,
+    Program, ReplayOutcome, ReplayRequest, build_gated, exact_orders, heap_checks, parse_linger,
     replay,
 };
 use crate::inputs::InputArgs;
@@ -199,7 +199,7 @@ fn debug(request: &ReplayRequest) -> anyhow::Result<ExitCode> {
     let value = format!("RACEWARDEN_GATE {}:{}", orders.display(), report.display());
     let error = Command::new("gdb")
         .args(["-q", "-ex", &format!("set environment {value}")])
-        .args(["-ex", &format!("set environment MALLOC_PERTURB_ {HEAP_PATTERN}")])
+        .args(["-ex", &format!("set environment GLIBC_TUNABLES {}", heap_checks())])
         // The runtime's own signal tells stacks to a controlling process; there is none here.
         .args(["-ex", "handle SIG62 nostop noprint pass"])
         .arg("--args")

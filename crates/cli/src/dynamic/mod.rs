@@ -6,4 +6,5 @@ mod records;
 mod symbols;
 
 pub use races::{Context, races_of};
-pub use records::{RunFile, parse};
+pub use records::{Place, RunFile, parse};
+pub use symbols::Symbols;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use racewarden_schedule::gate::{Order, Orders};
 
 use super::build::GatedProgram;
-use super::plan::{Plan, harm_runs, meeting_run};
+use super::plan::{MANY, Plan, harm_runs, meeting_run};
 use super::runner::{Program, RunEnd, Violation};
 use super::target::{Harm, Target};
 
@@ -94,7 +94,8 @@ impl<'a> Campaign<'a> {
                     break;
                 }
                 let plan = meeting_run(number, self.limits.wait, self.natural_duration());
-                let plan = Plan { seed: 0, ..plan };
+                let holds = if number < 2 { MANY } else { 1 };
+                let plan = Plan { seed: number / 2, holds, ..plan };
                 self.run_chosen(plan, &[at])?;
                 progress(self);
             }
@@ -143,11 +144,12 @@ impl<'a> Campaign<'a> {
     ) -> anyhow::Result<Option<bool>> {
         for seed in 0..2 {
             let wait = self.limits.wait;
-            let plan = Plan { order: harm.order, seed, wait, linger: harm.linger };
+            let plan =
+                Plan { order: harm.order, seed, holds: harm.holds, wait, linger: harm.linger };
             let mut orders = self.orders(plan, &[at]);
             orders.targets.push(self.targets[other].order(order));
             let end = self.run_orders(&orders)?;
-            let met = |at: usize| self.targets[at].schedule_of(self.gated, &end.events).is_some();
+            let met = |at: usize| self.targets[at].meeting_in(self.gated, &end.events).is_some();
             if met(at) && met(other) {
                 return Ok(Some(end.violation.is_some()));
             }
@@ -175,6 +177,8 @@ impl<'a> Campaign<'a> {
             wait_us,
             run_budget_us: wait_us.saturating_mul(10).max(3_000_000),
             seed: plan.seed,
+            holds: plan.holds,
+            exit_wait_us: wait_us,
             linger: plan.linger,
             targets: chosen.iter().map(|&at| self.targets[at].order(plan.order)).collect(),
             steps: Vec::new(),
@@ -269,15 +273,16 @@ impl<'a> Campaign<'a> {
             if self.learn(plan, &[at], &end).is_empty() {
                 continue;
             }
-            let schedule = self.targets[at].schedule_of(self.gated, &end.events);
+            let meeting = self.targets[at].meeting_in(self.gated, &end.events);
             if let Some(code) = end.status.and_then(|status| status.code()) {
                 self.targets[at].exit_codes.insert(plan.order, code);
             }
             return Ok(end.violation.map(|violation| Harm {
                 order: plan.order,
+                holds: plan.holds,
                 linger: plan.linger,
                 violation,
-                schedule,
+                meeting,
             }));
         }
         Ok(None)

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use racewarden_capture::Unit;
 use racewarden_finding::{Engine, Evidence, Race, Verdict};
 use racewarden_schedule::gate::{Judgement, Linger, Order, ViolationKind, judge};
 use serde_json::{Value, json};
 
 use super::campaign::Campaign;
 use super::target::{Harm, Target};
+use super::timeline::{Frames, timeline};
 
 impl Campaign<'_> {
     /// Adds the evidence to each race and moves its verdict. A proof moves it up; doubt only
     /// touches candidates that nothing else has proved.
-    pub fn conclude_into(&self, races: &mut [Race]) {
+    pub fn conclude_into(&self, races: &mut [Race], units: &[Unit]) {
+        let mut frames = Frames::new(&self.gated.path, units);
         for target in &self.targets {
             let race = &mut races[target.index];
             let judged = judge(&target.tally);
@@ -29,8 +32,46 @@ impl Campaign<'_> {
                 }
                 _ => {}
             }
-            race.evidence.push(Evidence { engine: Engine::Confirm, detail: self.detail(target) });
+            let mut detail = self.detail(target);
+            self.show_meeting(target, race, &mut frames, &mut detail);
+            race.evidence.push(Evidence { engine: Engine::Confirm, detail });
         }
+    }
+
+    /// Adds where the threads stood and what happened, as frames and as a timeline. The race's
+    /// own sites learn stacks and threads that no engine knew before.
+    fn show_meeting(
+        &self,
+        target: &Target,
+        race: &mut Race,
+        frames: &mut Frames,
+        detail: &mut BTreeMap<String, Value>,
+    ) {
+        let Some((order, meeting)) = target.told_meeting() else { return };
+        let leading = order.leading_side();
+        let [first, second] = meeting.stacks.each_ref().map(|stack| frames.of(stack));
+        let places = [(leading, first), (1 - leading, second)];
+        for ((side, stack), step) in places.into_iter().zip(&meeting.schedule.steps) {
+            let site = &mut race.sites[side];
+            if site.stack.is_empty() {
+                site.stack = stack;
+            }
+            if site.thread.is_empty() {
+                site.thread = step.thread.clone();
+            }
+        }
+        let harm =
+            target.harm.as_ref().map(|harm| (&harm.violation, frames.of(&harm.violation.stack)));
+        if let Some((violation, stack)) = &harm {
+            let told = json!({
+                "kind": violation.kind.as_str(), "detail": violation.detail,
+                "thread": violation.thread, "stack": stack,
+            });
+            detail.insert("violation".to_owned(), told);
+        }
+        let harm = harm.as_ref().map(|(violation, stack)| (*violation, stack.as_slice()));
+        let steps = timeline(race, self.gated, &meeting.schedule, leading, harm);
+        detail.insert("timeline".to_owned(), steps);
     }
 
     fn detail(&self, target: &Target) -> BTreeMap<String, Value> {
@@ -51,11 +92,8 @@ impl Campaign<'_> {
             put("not_enforced", judge(tally).reason.map(|reason| reason.as_str()).into());
         }
         let harm = target.harm.as_ref();
-        let schedule = harm
-            .and_then(|harm| harm.schedule.as_ref())
-            .or_else(|| target.schedules.values().next());
-        if let Some(schedule) = schedule {
-            put("schedule", schedule.to_string().into());
+        if let Some((_, meeting)) = target.told_meeting() {
+            put("schedule", meeting.schedule.to_string().into());
         }
         if let Some(harm) = harm {
             put("harm", harm_in_words(harm).into());

@@ -5,14 +5,15 @@ mod build;
 mod campaign;
 mod evidence;
 mod plan;
-mod proc;
 mod replay;
 mod runner;
 mod target;
+mod timeline;
 
 pub use build::{GatedProgram, build_gated};
 pub use campaign::{Campaign, Limits};
 pub use evidence::parse_linger;
 pub use replay::{ReplayOutcome, ReplayRequest, exact_orders, replay};
-pub use runner::{HEAP_PATTERN, Program};
+pub use runner::{Program, heap_checks, heed_interrupts, user_saw_failure};
 pub use target::Target;
+pub use timeline::{Frames, leading_site, timeline};

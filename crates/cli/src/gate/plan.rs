@@ -9,6 +9,8 @@ use racewarden_schedule::gate::{Linger, Order};
 pub struct Plan {
     pub order: Order,
     pub seed: u64,
+    /// How many threads may be held at one time.
+    pub holds: u32,
     pub wait: Duration,
     pub linger: Linger,
 }
@@ -16,7 +18,12 @@ pub struct Plan {
 /// How far the threads are pulled apart when harm is looked for.
 pub const LINGER: Duration = Duration::from_millis(100);
 
-/// The `number`th run that looks for meetings. Orders alternate. Waits grow: the first runs wait
+/// Enough for a pool of threads that come to one line with memory of their own each.
+pub const MANY: u32 = 16;
+
+/// The `number`th run that looks for meetings. Orders alternate. Every other pair of runs holds
+/// many threads at once and lets them go one by one: that finds the one of many threads that comes
+/// to the same memory, but lets candidates disturb each other. Waits grow: the first runs wait
 /// as little as the paper does, later ones up to twice the program's own duration, so that a
 /// partner that comes late still comes.
 pub fn meeting_run(number: u64, wait: Duration, natural: Duration) -> Plan {
@@ -24,7 +31,8 @@ pub fn meeting_run(number: u64, wait: Duration, natural: Duration) -> Plan {
     let round = number / 2;
     let longest = (natural * 2).max(wait).min(Duration::from_secs(5)).max(wait);
     let grown = wait.saturating_mul(1 << round.min(6)).min(longest);
-    Plan { order, seed: round, wait: grown, linger: Linger::Nobody }
+    let holds = if round.is_multiple_of(2) { 1 } else { MANY };
+    Plan { order, seed: round, holds, wait: grown, linger: Linger::Nobody }
 }
 
 /// The runs that look for harm once a race is met: each order, with either thread staying behind.
@@ -33,7 +41,7 @@ pub fn harm_runs(wait: Duration) -> Vec<Plan> {
     let mut plans = Vec::new();
     for linger in [Linger::Nobody, Linger::Follower { us }, Linger::Leader { us }] {
         for order in Order::BOTH {
-            plans.push(Plan { order, seed: 0, wait, linger });
+            plans.push(Plan { order, seed: 0, holds: 1, wait, linger });
         }
     }
     plans
@@ -52,6 +60,8 @@ mod tests {
         assert_eq!(plans[1].order, Order::Backward);
         let waits: Vec<u128> = plans.iter().map(|plan| plan.wait.as_millis()).collect();
         assert_eq!(waits, [200, 200, 400, 400, 800, 800, 1600, 1600]);
+        let holds: Vec<u32> = plans.iter().map(|plan| plan.holds).collect();
+        assert_eq!(holds, [1, 1, MANY, MANY, 1, 1, MANY, MANY]);
         let last = meeting_run(40, 200 * MS, 1000 * MS);
         assert_eq!(last.wait.as_millis(), 2000);
         assert_eq!(meeting_run(40, 200 * MS, MS).wait.as_millis(), 200);

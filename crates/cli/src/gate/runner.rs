@@ -8,16 +8,27 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use racewarden_pod::{Activity, activity, threads};
 use racewarden_schedule::gate::{Event, Orders, ViolationKind};
 
-use super::proc::{Activity, activity, threads};
 use crate::interrupt;
 
 /// How long all threads must be blocked before the run counts as hanging.
 const HANG: Duration = Duration::from_millis(600);
 /// Has the C library overwrite freed memory, so that a use after free fails instead of passing by
-/// luck. Costs next to nothing.
-pub const HEAP_PATTERN: &str = "165";
+/// luck, and free blocks without caches, so that a second `free` is noticed whichever thread makes
+/// it. Costs little.
+const HEAP_CHECKS: &str =
+    "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0";
+
+/// The value of `GLIBC_TUNABLES` for a gated run: the user's own settings come last and win.
+pub fn heap_checks() -> String {
+    match std::env::var("GLIBC_TUNABLES") {
+        Ok(own) if !own.is_empty() => format!("{HEAP_CHECKS}:{own}"),
+        _ => HEAP_CHECKS.to_owned(),
+    }
+}
+
 /// The signal by which the gate runtime tells a thread's stack.
 const TELL_STACK: i32 = 62;
 
@@ -66,7 +77,7 @@ impl Program {
         command.arg0(program_name(&self.path));
         let value = format!("{}:{}", orders_file.display(), report.display());
         command.env("RACEWARDEN_GATE", value);
-        command.env("MALLOC_PERTURB_", HEAP_PATTERN);
+        command.env("GLIBC_TUNABLES", heap_checks());
         command.stdin(match &self.input {
             Some(path) => File::open(path).with_context(|| path.display().to_string())?.into(),
             None => Stdio::null(),
@@ -98,7 +109,7 @@ fn program_name(path: &Path) -> String {
 
 /// Paper 5, section 3.3.3: an interrupt may mean that the program failed, and only the user
 /// knows. Without a terminal nobody is asked.
-fn user_saw_failure() -> bool {
+pub fn user_saw_failure() -> bool {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return false;
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use racewarden_schedule::Schedule;
-use racewarden_schedule::gate::{Event, Judgement, Linger, Order, Tally, TargetOrder, judge};
+use racewarden_schedule::gate::{
+    Event, Judgement, Linger, Order, Tally, TargetOrder, Visit, judge,
+};
 
 use super::build::GatedProgram;
 use super::runner::{RunEnd, Violation};
@@ -12,9 +14,19 @@ use super::runner::{RunEnd, Violation};
 #[derive(Debug, Clone)]
 pub struct Harm {
     pub order: Order,
+    /// How many threads were held at one time in that run.
+    pub holds: u32,
     pub linger: Linger,
     pub violation: Violation,
-    pub schedule: Option<Schedule>,
+    pub meeting: Option<Meeting>,
+}
+
+/// How two threads met at their accesses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meeting {
+    pub schedule: Schedule,
+    /// Where they stood, the leader first; empty when that was not told.
+    pub stacks: [Vec<u64>; 2],
 }
 
 #[derive(Debug)]
@@ -24,7 +36,7 @@ pub struct Target {
     pub sides: [Vec<u32>; 2],
     pub tally: Tally,
     /// How the two threads met, by order.
-    pub schedules: BTreeMap<Order, Schedule>,
+    pub meetings: BTreeMap<Order, Meeting>,
     pub harm: Option<Harm>,
     /// Exit codes of runs in which the order was enforced alone.
     pub exit_codes: BTreeMap<Order, i32>,
@@ -37,7 +49,7 @@ impl Target {
             index,
             sides,
             tally: Tally::default(),
-            schedules: BTreeMap::new(),
+            meetings: BTreeMap::new(),
             harm: None,
             exit_codes: BTreeMap::new(),
             longest_wait_us: 0,
@@ -75,19 +87,36 @@ impl Target {
     ) -> bool {
         self.tally.add_run(self.index as u32, order, &self.sides, &end.events);
         self.longest_wait_us = self.longest_wait_us.max(wait_us);
-        let Some(schedule) = self.schedule_of(program, &end.events) else { return false };
-        self.schedules.entry(order).or_insert(schedule);
+        let Some(meeting) = self.meeting_in(program, &end.events) else { return false };
+        self.meetings.entry(order).or_insert(meeting);
         true
     }
 
-    /// The schedule by which the threads met, from the events of a run.
-    pub fn schedule_of(&self, program: &GatedProgram, events: &[Event]) -> Option<Schedule> {
-        events.iter().find_map(|event| match event {
+    /// The meeting to show: the harmful one, else any.
+    pub fn told_meeting(&self) -> Option<(Order, &Meeting)> {
+        let harmful =
+            self.harm.as_ref().and_then(|harm| Some((harm.order, harm.meeting.as_ref()?)));
+        harmful.or_else(|| self.meetings.iter().next().map(|(order, meeting)| (*order, meeting)))
+    }
+
+    /// How the threads met in a run, if they did.
+    pub fn meeting_in(&self, program: &GatedProgram, events: &[Event]) -> Option<Meeting> {
+        events.iter().enumerate().find_map(|(at, event)| match event {
             Event::Met { target, leader, follower, .. } if *target == self.index as u32 => {
                 let steps = vec![program.step(leader)?, program.step(follower)?];
-                Some(Schedule { steps })
+                let stacks = [leader, follower].map(|visit| stack_of(&events[at..], visit));
+                Some(Meeting { schedule: Schedule { steps }, stacks })
             }
             _ => None,
         })
     }
+}
+
+/// Where a thread stood, as told after its meeting.
+fn stack_of(events: &[Event], visit: &Visit) -> Vec<u64> {
+    let told = events.iter().find_map(|event| match event {
+        Event::Stood { thread, stack } if *thread == visit.thread => Some(stack.clone()),
+        _ => None,
+    });
+    told.unwrap_or_default()
 }

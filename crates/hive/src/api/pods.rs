@@ -46,7 +46,11 @@ pub async fn assign(
         let gates: Vec<u32> = fleet.executed_gates(&caller.token).into_iter().collect();
         state.store.save_pod(&build.id, &caller.token, &gates, 0).await?;
     }
-    let avoid = if control.immunity { fleet.avoid.clone() } else { Vec::new() };
+    let avoid = if control.immunity && control.pods != PodMode::Stop {
+        fleet.avoid.clone()
+    } else {
+        Vec::new()
+    };
     let works = match control.pods {
         PodMode::Run => true,
         PodMode::Slow => fleet.pod(&caller.token).is_some_and(|pod| pod.turn % 10 == 0),

@@ -30,6 +30,10 @@ pub static __racewarden_gate_flags: [AtomicU8; MOST_GATES] =
 /// `size` of an access to a whole heap block, as `free` makes it.
 const WHOLE_BLOCK: u64 = u64::MAX;
 
+/// Bits of an access's kind, as the gate pass writes them.
+const WRITES: u32 = 1;
+const ATOMIC: u32 = 2;
+
 /// A thread stands right before a gated instruction.
 ///
 /// # Safety
@@ -40,10 +44,10 @@ pub unsafe extern "C" fn __racewarden_gate_before(
     gate: u32,
     address: *mut u8,
     size: u64,
-    writes: u32,
+    kind: u32,
 ) {
     let size = if size == WHOLE_BLOCK { block_size(address) } else { size };
-    wait::before(gate, address as u64, size, writes != 0);
+    wait::before(gate, (address as u64, size), kind & WRITES != 0, kind & ATOMIC != 0);
 }
 
 /// A thread has performed a gated instruction.
@@ -107,5 +111,7 @@ extern "C" fn watch() {
     if state::is_active() {
         threads::activate();
         signals::install();
+        // SAFETY: the handler stands for the whole run; registered first, it runs last.
+        unsafe { libc::atexit(wait::wait_at_exit) };
     }
 }

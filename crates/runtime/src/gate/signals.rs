@@ -91,7 +91,8 @@ fn ours(flags: i32, mask: Option<libc::sigset_t>) -> libc::sigaction {
     action
 }
 
-fn stack() -> Vec<u64> {
+/// The calling thread's stack, innermost first, relative to where the program was loaded.
+pub fn stack() -> Vec<u64> {
     let mut frames = [std::ptr::null_mut(); DEEPEST];
     // SAFETY: writes at most the buffer's length.
     let count = unsafe { backtrace(frames.as_mut_ptr(), DEEPEST as i32) };

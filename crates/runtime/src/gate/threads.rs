@@ -201,14 +201,43 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// Whether every other thread of the process waits on a futex without a time limit: none of them
-/// can come to a gate before this thread goes on. `false` when the kernel does not tell.
+/// Kernel numbers of threads that are held at a gate; 0 for a free place. A held thread waits with
+/// a time limit but comes nowhere before it is let go.
+static HELD: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
+
+/// Gives the thread's place in [`HELD`] back.
+pub struct Held(Option<&'static AtomicU32>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            place.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Lets this thread count as blocked until the result is dropped.
+pub fn count_as_blocked() -> Held {
+    let own = own_number();
+    let free = |place: &&AtomicU32| {
+        place.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    };
+    Held(HELD.iter().find(free))
+}
+
+fn own_number() -> u32 {
+    // SAFETY: asks for this thread's number.
+    unsafe { raw_syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) as u32 }
+}
+
+/// Whether every other thread of the process is held, or waits on a futex without a time limit:
+/// none of them can come to a gate before this thread goes on. `false` when the kernel does not
+/// tell.
 pub fn others_blocked() -> bool {
     let Some(directory) = files::open_to_read(b"/proc/self/task\0", libc::O_DIRECTORY) else {
         return false;
     };
-    // SAFETY: asks for this thread's number.
-    let own = unsafe { raw_syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) } as u64;
+    let own = u64::from(own_number());
     let mut blocked = true;
     let mut buffer = [0_u8; 4096];
     'all: loop {
@@ -249,6 +278,9 @@ pub fn others_blocked() -> bool {
 }
 
 fn is_blocked(thread: u64) -> bool {
+    if HELD.iter().any(|held| u64::from(held.load(Ordering::Relaxed)) == thread) {
+        return true;
+    }
     let path = format!("/proc/self/task/{thread}/syscall\0");
     let Some(descriptor) = files::open_to_read(path.as_bytes(), 0) else { return false };
     let mut buffer = [0; 256];

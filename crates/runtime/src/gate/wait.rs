@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use racewarden_schedule::gate::{Answer, Arrival, Linger, StepAnswer, Visit, Wake};
+use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visit, Wake};
 
 use crate::common::futex::{futex_wait, raw_syscall};
 
-use super::state;
+use super::{files, signals, state};
 use super::threads::{self, Pending, ThreadState};
 
 /// How often a waiting thread looks whether the others are blocked.
@@ -16,7 +16,7 @@ const FOLLOW_US: u64 = 2_000_000;
 /// How long a step may be entered without finishing before the next one may go.
 const NUDGE_US: u64 = 50_000;
 
-pub fn before(gate: u32, address: u64, size: u64, writes: bool) {
+pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
     let Some(thread) = threads::current() else { return };
     let Some(slot) = state::slot(gate) else { return };
     let occurrence = thread.count_visit(slot);
@@ -25,10 +25,13 @@ pub fn before(gate: u32, address: u64, size: u64, writes: bool) {
     }
     thread.busy = true;
     if thread.pending.is_none() {
-        if !follow_schedule(thread, gate, occurrence, (address, size)) {
+        if !follow_schedule(thread, gate, occurrence, memory) {
             let visit = Visit { thread: thread.path(), gate, occurrence };
+            let (address, size) = memory;
             let living = threads::living();
-            meet(thread, Arrival { thread: thread.id, visit, address, size, writes, living });
+            let id = thread.id;
+            let arrival = Arrival { thread: id, visit, address, size, writes, atomic, living };
+            meet(thread, arrival);
         }
     }
     thread.busy = false;
@@ -63,9 +66,14 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
             _ => None,
         };
         state::refresh(shared, gate);
-        (answer, partner)
+        let released = shared.orchestrator.take_released();
+        (answer, partner, released, shared.orchestrator.is_avoiding())
     });
-    let Some((mut answer, partner)) = decision else { return };
+    let Some((mut answer, partner, released, avoiding)) = decision else { return };
+    released.into_iter().for_each(state::wake);
+    // Told before the partner can go on: the access may end the program.
+    let mut told = avoiding;
+    tell_stack(&answer, thread, &mut told);
     if let Some(partner) = partner {
         state::wake(partner);
     }
@@ -88,6 +96,16 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
             answer
         });
         answer = next.unwrap_or(Answer::Pass);
+        tell_stack(&answer, thread, &mut told);
+    }
+}
+
+/// Tells once where a thread stands that has come into a meeting.
+fn tell_stack(answer: &Answer, thread: &ThreadState, told: &mut bool) {
+    if !*told && matches!(answer, Answer::Lead | Answer::Follow) {
+        *told = true;
+        let stack = signals::stack();
+        files::report(&[Event::Stood { thread: thread.path(), stack }]);
     }
 }
 
@@ -113,6 +131,7 @@ fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64
     let word = state::word(thread);
     let begin = now_us();
     let mut looks = 0;
+    let _held = watch_others.then(threads::count_as_blocked);
     loop {
         if word.load(Ordering::Acquire) != seen {
             return (Wake::Called, now_us() - begin);
@@ -129,6 +148,21 @@ fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64
                 return (Wake::OthersBlocked, now_us() - begin);
             }
         }
+    }
+}
+
+/// Keeps the program's end from taking running threads along, for as long as the orders say: as if
+/// the ending thread had been slow. Ends early when no other thread can go on.
+pub extern "C" fn wait_at_exit() {
+    let limit = state::with(|shared| shared.orders.exit_wait_us).unwrap_or(0);
+    let _held = threads::count_as_blocked();
+    let alone = std::sync::atomic::AtomicU32::new(0);
+    let begin = now_us();
+    let mut looks = 0;
+    while threads::living() > 1 && now_us() - begin < limit && looks < 3 {
+        futex_wait(&alone, 0, Some(LOOK_NANOS));
+        let held = state::with(|shared| shared.orchestrator.is_busy()).unwrap_or(false);
+        looks = if !held && threads::others_blocked() { looks + 1 } else { 0 };
     }
 }
 

@@ -64,6 +64,8 @@ pub enum Event {
     DifferentAddresses { target: u32 },
     /// Both threads stand right before their accesses to overlapping memory.
     Met { target: u32, order: Order, leader: Visit, follower: Visit },
+    /// Where a thread of a meeting stands: code addresses as in a violation.
+    Stood { thread: String, stack: Vec<u64> },
     /// The leader has performed its access.
     Led { target: u32 },
     /// The follower has performed its access after the leader's.
@@ -103,6 +105,10 @@ impl fmt::Display for Event {
             Event::Met { target, order, leader, follower } => {
                 write!(f, "met {target} {} {leader} {follower}", order.as_str())
             }
+            Event::Stood { thread, stack } => {
+                write!(f, "stood {thread} ")?;
+                write_stack(f, stack)
+            }
             Event::Led { target } => write!(f, "led {target}"),
             Event::Enforced { target, order } => write!(f, "enforced {target} {}", order.as_str()),
             Event::Avoided { target } => write!(f, "avoided {target}"),
@@ -111,9 +117,7 @@ impl fmt::Display for Event {
             Event::Diverged { step } => write!(f, "diverged {step}"),
             Event::Violation { kind, detail, thread, stack } => {
                 write!(f, "violation {} {thread} ", kind.as_str())?;
-                for (index, pc) in stack.iter().enumerate() {
-                    write!(f, "{}{pc:x}", if index > 0 { "," } else { "" })?;
-                }
+                write_stack(f, stack)?;
                 // Last, because it may hold anything but a line's end.
                 write!(f, " {}", detail.replace(['\n', '\r'], " "))
             }
@@ -144,6 +148,9 @@ impl Event {
                 leader: parse_visit(&visits[..3])?,
                 follower: parse_visit(&visits[3..])?,
             },
+            ["stood", thread, stack] => {
+                Event::Stood { thread: (*thread).to_owned(), stack: parse_stack(stack)? }
+            }
             ["led", target] => Event::Led { target: target.parse().ok()? },
             ["enforced", target, order] => {
                 Event::Enforced { target: target.parse().ok()?, order: Order::parse(order)? }
@@ -164,6 +171,20 @@ impl Event {
     }
 }
 
+fn write_stack(f: &mut fmt::Formatter<'_>, stack: &[u64]) -> fmt::Result {
+    for (index, pc) in stack.iter().enumerate() {
+        write!(f, "{}{pc:x}", if index > 0 { "," } else { "" })?;
+    }
+    Ok(())
+}
+
+fn parse_stack(text: &str) -> Option<Vec<u64>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    text.split(',').map(|pc| u64::from_str_radix(pc, 16).ok()).collect()
+}
+
 fn parse_visit(words: &[&str]) -> Option<Visit> {
     let [thread, gate, occurrence] = words else { return None };
     Some(Visit {
@@ -177,12 +198,7 @@ fn parse_violation(rest: &str) -> Option<Event> {
     let mut words = rest.splitn(4, ' ');
     let kind = ViolationKind::parse(words.next()?)?;
     let thread = words.next()?.to_owned();
-    let stack = words.next()?;
-    let stack = if stack.is_empty() {
-        Vec::new()
-    } else {
-        stack.split(',').map(|pc| u64::from_str_radix(pc, 16).ok()).collect::<Option<_>>()?
-    };
+    let stack = parse_stack(words.next()?)?;
     let detail = words.next().unwrap_or_default().to_owned();
     Some(Event::Violation { kind, detail, thread, stack })
 }
@@ -213,6 +229,8 @@ mod tests {
                 leader: visit("main.2"),
                 follower: visit("main"),
             },
+            Event::Stood { thread: "main".into(), stack: vec![0xabc, 2] },
+            Event::Stood { thread: "main.2".into(), stack: vec![] },
             Event::Led { target: 1 },
             Event::Enforced { target: 1, order: Order::Forward },
             Event::Avoided { target: 1 },

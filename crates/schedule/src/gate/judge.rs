@@ -145,7 +145,7 @@ pub fn judge(tally: &Tally) -> Assessment {
         // Nobody came: the wait may just have been too short, so it counts for little.
         NotEnforced::TimedOut => tally.timed_out[0].min(tally.timed_out[1]) / 8,
         // Other visits may well come to the same memory.
-        NotEnforced::DifferentAddresses => tally.different_addresses / 2,
+        NotEnforced::DifferentAddresses => tally.different_addresses / 3,
         NotEnforced::OrderedBySynchronisation => tally.ordered_both_ways(),
     };
     let both_orders = Order::BOTH.iter().all(|order| tally.attempts.contains_key(order));

@@ -38,6 +38,7 @@ pub struct Arrival {
     pub size: u64,
     /// Whether it writes.
     pub writes: bool,
+    pub atomic: bool,
     /// How many threads live.
     pub living: u32,
 }
@@ -114,7 +115,12 @@ struct Meeting {
 pub struct Orchestrator {
     targets: Vec<Target>,
     gates: BTreeMap<u32, GateState>,
-    hold: Option<Hold>,
+    holds: Vec<Hold>,
+    most_holds: usize,
+    /// Held threads that were let go by another thread's arrival and have to be woken.
+    released: Vec<u32>,
+    /// How many holds have ended without a meeting.
+    given_up: usize,
     meeting: Option<Meeting>,
     wait_us: u64,
     budget_us: u64,
@@ -146,7 +152,10 @@ impl Orchestrator {
         Orchestrator {
             targets: targets.collect(),
             gates,
-            hold: None,
+            holds: Vec::new(),
+            most_holds: orders.holds.max(1) as usize,
+            released: Vec::new(),
+            given_up: 0,
             meeting: None,
             wait_us: orders.wait_us,
             budget_us: orders.run_budget_us,
@@ -163,7 +172,7 @@ impl Orchestrator {
 
     /// Whether someone is held or meets: then every arrival matters.
     pub fn is_busy(&self) -> bool {
-        self.hold.is_some() || self.meeting.is_some()
+        !self.holds.is_empty() || self.meeting.is_some()
     }
 
     /// Whether arrivals at a gate can be left out as long as nobody is held: it will hold nobody
@@ -171,7 +180,7 @@ impl Orchestrator {
     pub fn is_quiet(&self, gate: u32) -> bool {
         self.gates.get(&gate).is_none_or(|state| {
             let open = state.memberships.iter().any(|&(target, _)| !self.targets[target].done);
-            let spent = state.waits_in_vain >= WAITS_PER_GATE || self.budget_us == 0;
+            let spent = state.waits_in_vain >= self.most_waits() || self.budget_us == 0;
             state.reached_concurrently && (!open || spent)
         })
     }
@@ -190,50 +199,92 @@ impl Orchestrator {
         if !concurrent || leading {
             return Answer::Pass;
         }
-        match (&self.meeting, &self.hold) {
-            (_, None) => self.consider_hold(arrival),
-            (None, Some(_)) => self.try_to_meet(arrival),
-            (Some(_), Some(_)) => Answer::Pass,
+        match (&self.meeting, self.holds.is_empty()) {
+            (_, true) => self.consider_hold(arrival),
+            (None, false) => self.try_to_meet(arrival),
+            (Some(_), false) => Answer::Pass,
         }
     }
 
+    fn most_waits(&self) -> u32 {
+        WAITS_PER_GATE * self.most_holds as u32
+    }
+
     fn try_to_meet(&mut self, arrival: Arrival) -> Answer {
-        let Some(hold) = &self.hold else { return Answer::Pass };
-        if hold.arrival.thread == arrival.thread {
+        if self.holds.iter().any(|hold| hold.arrival.thread == arrival.thread) {
             return Answer::Pass;
         }
-        let arriving = &self.gates[&arrival.visit.gate].memberships;
-        let held = &self.gates[&hold.arrival.visit.gate].memberships;
-        let overlapping = overlap(&hold.arrival, &arrival);
-        let conflicting = hold.arrival.writes || arrival.writes;
         let mut met = None;
-        for &(target, side) in arriving {
-            if self.targets[target].done || !held.contains(&(target, 1 - side)) {
-                continue;
-            }
-            if overlapping && conflicting {
-                // Where each gate stands for both sides, the thread that was created earlier is
-                // the first side: so an order means the same in every run.
-                let both = held.contains(&(target, side)) && arriving.contains(&(target, 1 - side));
-                let earlier = creation_order(&arrival.visit.thread)
-                    < creation_order(&hold.arrival.visit.thread);
-                met = Some((target, if both { usize::from(!earlier) } else { side }));
+        for (at, hold) in self.holds.iter().enumerate() {
+            if let Some((target, side)) = self.common_target(&hold.arrival, &arrival) {
+                met = Some((at, target, side));
                 break;
             }
+        }
+        if let Some((at, target, side)) = met {
+            return self.meet(at, target, side, &arrival);
+        }
+        self.tell_different(&arrival);
+        if self.holds.len() < self.most_holds {
+            return self.consider_hold(arrival);
+        }
+        Answer::Pass
+    }
+
+    /// The target that two arrivals are the two sides of, with the later one's side, if their
+    /// accesses conflict on overlapping memory.
+    fn common_target(&self, held: &Arrival, arrival: &Arrival) -> Option<(usize, usize)> {
+        let conflicting = (held.writes || arrival.writes) && !(held.atomic && arrival.atomic);
+        if !conflicting || !overlap(held, arrival) {
+            return None;
+        }
+        let (arriving, waiting) = (self.memberships(arrival), self.memberships(held));
+        let &(target, side) = arriving.iter().find(|&&(target, side)| {
+            !self.targets[target].done && waiting.contains(&(target, 1 - side))
+        })?;
+        // Where each gate stands for both sides, the thread that was created earlier is the first
+        // side: so an order means the same in every run.
+        let both = waiting.contains(&(target, side)) && arriving.contains(&(target, 1 - side));
+        let earlier = creation_order(&arrival.visit.thread) < creation_order(&held.visit.thread);
+        Some((target, if both { usize::from(!earlier) } else { side }))
+    }
+
+    fn memberships(&self, arrival: &Arrival) -> &[(usize, usize)] {
+        self.gates.get(&arrival.visit.gate).map_or(&[], |state| &state.memberships)
+    }
+
+    /// Notes for each target, once a run, that its other side is held at other memory.
+    fn tell_different(&mut self, arrival: &Arrival) {
+        let mut different = Vec::new();
+        for hold in self.holds.iter().filter(|hold| !overlap(&hold.arrival, arrival)) {
+            let waiting = self.memberships(&hold.arrival);
+            for &(target, side) in self.memberships(arrival) {
+                let state = &self.targets[target];
+                if !state.done && !state.reported_different && waiting.contains(&(target, 1 - side))
+                {
+                    different.push(target);
+                }
+            }
+        }
+        for target in different {
             let state = &mut self.targets[target];
-            if !state.reported_different && !overlapping {
+            if !state.reported_different {
                 state.reported_different = true;
                 self.events.push(Event::DifferentAddresses { target: state.number });
             }
         }
-        match met {
-            Some((target, side)) => self.meet(target, side, &arrival),
-            None => Answer::Pass,
-        }
     }
 
-    fn meet(&mut self, target: usize, arriving_side: usize, arrival: &Arrival) -> Answer {
-        let Some(hold) = self.hold.take() else { return Answer::Pass };
+    fn meet(
+        &mut self,
+        held: usize,
+        target: usize,
+        arriving_side: usize,
+        arrival: &Arrival,
+    ) -> Answer {
+        let hold = self.holds.remove(held);
+        // Whoever else waits goes on: the meeting shall have the program's other threads moving.
+        self.released.extend(self.holds.drain(..).map(|hold| hold.arrival.thread));
         let state = &mut self.targets[target];
         state.done = true;
         let wanted = if state.avoid { state.order.reversed() } else { state.order };
@@ -263,13 +314,14 @@ impl Orchestrator {
     }
 
     fn consider_hold(&mut self, arrival: Arrival) -> Answer {
+        let most_waits = self.most_waits();
         let Some(state) = self.gates.get_mut(&arrival.visit.gate) else { return Answer::Pass };
         let open = state.memberships.iter().any(|&(target, side)| {
             let target = &self.targets[target];
             // To avoid an order, only the side that must not go first has to wait.
             !target.done && (!target.avoid || side == target.order.leading_side())
         });
-        if !open || state.waits_in_vain >= WAITS_PER_GATE || self.budget_us == 0 {
+        if !open || state.waits_in_vain >= most_waits || self.budget_us == 0 {
             return Answer::Pass;
         }
         if state.skip > 0 {
@@ -278,18 +330,28 @@ impl Orchestrator {
         }
         let wait_us = self.wait_us.min(self.budget_us);
         self.events.push(Event::Held { visit: arrival.visit.clone() });
-        self.hold = Some(Hold { arrival, wait_us });
+        self.holds.push(Hold { arrival, wait_us });
         Answer::Hold { wait_us }
     }
 
     /// A waiting thread runs again, after `waited_us`.
     pub fn wake(&mut self, thread: u32, wake: Wake, waited_us: u64) -> Answer {
-        if let Some(hold) = self.hold.as_ref().filter(|hold| hold.arrival.thread == thread) {
-            if wake == Wake::Called {
-                // Not meant for this hold: go on waiting.
-                return Answer::Hold { wait_us: hold.wait_us.saturating_sub(waited_us) };
+        if let Some(at) = self.holds.iter().position(|hold| hold.arrival.thread == thread) {
+            // Of several that could go on, one does: it may come to where another one waits.
+            let chosen = (self.seed as usize).wrapping_add(self.given_up) % self.holds.len();
+            let stays = match wake {
+                // Not meant for this hold.
+                Wake::Called => true,
+                Wake::OthersBlocked => at != chosen,
+                Wake::TimedOut => false,
+            };
+            let left = self.holds[at].wait_us.saturating_sub(waited_us);
+            if stays && left > 0 {
+                self.holds[at].wait_us = left;
+                self.budget_us = self.budget_us.saturating_sub(waited_us);
+                return Answer::Hold { wait_us: left };
             }
-            self.give_up_hold(wake, waited_us);
+            self.give_up_hold(at, wake, waited_us);
             return Answer::Pass;
         }
         if let Some(meeting) = &mut self.meeting {
@@ -326,14 +388,18 @@ impl Orchestrator {
         Answer::Perform
     }
 
-    fn give_up_hold(&mut self, wake: Wake, waited_us: u64) {
-        let Some(hold) = self.hold.take() else { return };
+    fn give_up_hold(&mut self, at: usize, wake: Wake, waited_us: u64) {
+        let alone = self.holds.len() == 1;
+        let hold = self.holds.remove(at);
+        self.given_up += 1;
         let gate = hold.arrival.visit.gate;
         self.budget_us = self.budget_us.saturating_sub(waited_us.min(hold.wait_us));
-        self.events.push(match wake {
-            Wake::OthersBlocked => Event::OthersBlocked { gate },
-            Wake::Called | Wake::TimedOut => Event::TimedOut { gate },
-        });
+        match wake {
+            // The others are held, not blocked by the program's own synchronisation.
+            Wake::OthersBlocked if !alone => {}
+            Wake::OthersBlocked => self.events.push(Event::OthersBlocked { gate }),
+            Wake::Called | Wake::TimedOut => self.events.push(Event::TimedOut { gate }),
+        }
         if let Some(state) = self.gates.get_mut(&gate) {
             state.waits_in_vain += 1;
             let spread = 1 << state.waits_in_vain.min(16);
@@ -380,11 +446,19 @@ impl Orchestrator {
         }
     }
 
+    /// Held threads that have to be woken, because they are held no longer.
+    pub fn take_released(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Whether the meeting that goes on keeps an order from happening instead of proving a race.
+    pub fn is_avoiding(&self) -> bool {
+        self.meeting.as_ref().is_some_and(|meeting| self.targets[meeting.target].avoid)
+    }
+
     /// Forgets a thread that ended at or after a gate.
     pub fn thread_ended(&mut self, thread: u32) -> Option<u32> {
-        if self.hold.as_ref().is_some_and(|hold| hold.arrival.thread == thread) {
-            self.hold = None;
-        }
+        self.holds.retain(|hold| hold.arrival.thread != thread);
         let meeting = self.meeting.as_ref()?;
         let waiting = if meeting.leader == thread && meeting.stage == Stage::Leading {
             Some(meeting.follower)

@@ -16,6 +16,7 @@ fn at(thread: u32, gate: u32, address: u64) -> Arrival {
         address,
         size: 4,
         writes: true,
+        atomic: false,
         living: 3,
     }
 }
@@ -55,6 +56,15 @@ fn other_memory_is_no_meeting() {
     assert!(matches!(orchestrator.arrive(at(1, A, 100)), Answer::Hold { .. }));
     assert_eq!(orchestrator.arrive(at(2, B, 104)), Answer::Pass);
     assert!(names(&orchestrator.take_events()).contains(&"different".to_owned()));
+}
+
+#[test]
+fn two_atomic_accesses_never_meet_but_one_with_a_plain_one_does() {
+    let atomic = |arrival: Arrival| Arrival { atomic: true, ..arrival };
+    let mut orchestrator = Orchestrator::new(&orders(Order::Forward));
+    assert!(matches!(orchestrator.arrive(atomic(at(1, A, 100))), Answer::Hold { .. }));
+    assert_eq!(orchestrator.arrive(atomic(at(2, B, 100))), Answer::Pass);
+    assert_eq!(orchestrator.arrive(at(3, B, 100)), Answer::Follow);
 }
 
 #[test]
@@ -222,4 +232,44 @@ fn two_targets_in_a_row_are_both_steered() {
     orchestrator.performed(1);
     assert_eq!(orchestrator.arrive(at(1, 30, 200)), Answer::Lead);
     assert_eq!(orchestrator.wake(2, Wake::Called, 5), Answer::Follow);
+}
+
+fn with_many_holds(seed: u64) -> Orchestrator {
+    let sides = [vec![A], vec![B]];
+    let target = TargetOrder { number: 0, order: Order::Forward, sides, avoid: false };
+    Orchestrator::new(&Orders { targets: vec![target], holds: 8, seed, ..Orders::default() })
+}
+
+#[test]
+fn of_many_held_threads_the_one_at_the_same_memory_meets_and_the_others_go_on() {
+    let mut orchestrator = with_many_holds(0);
+    for thread in 1..=3 {
+        let address = u64::from(thread) * 100;
+        assert!(matches!(orchestrator.arrive(at(thread, A, address)), Answer::Hold { .. }));
+    }
+    assert_eq!(orchestrator.arrive(at(9, B, 200)), Answer::Follow);
+    assert_eq!(orchestrator.held_partner(9), Some(2));
+    assert_eq!(orchestrator.take_released(), [1, 3]);
+    assert_eq!(orchestrator.wake(2, Wake::Called, 1), Answer::Lead);
+    assert_eq!(orchestrator.wake(1, Wake::Called, 1), Answer::Pass);
+}
+
+#[test]
+fn when_all_are_held_or_blocked_one_goes_on_and_that_is_no_sign_of_an_order() {
+    for (seed, goes) in [(0, 1), (1, 2)] {
+        let mut orchestrator = with_many_holds(seed);
+        orchestrator.gates.values_mut().for_each(|gate| gate.skip = 0);
+        for thread in [1, 2] {
+            let arrival = at(thread, A, u64::from(thread) * 100);
+            assert!(matches!(orchestrator.arrive(arrival), Answer::Hold { .. }));
+        }
+        let stays = 3 - goes;
+        let answer = orchestrator.wake(stays, Wake::OthersBlocked, 15_000);
+        assert!(matches!(answer, Answer::Hold { wait_us: 185_000 }));
+        assert_eq!(orchestrator.wake(goes, Wake::OthersBlocked, 15_000), Answer::Pass);
+        assert!(!names(&orchestrator.take_events()).contains(&"others-blocked".to_owned()));
+        // It comes to the memory where the other one waits.
+        let address = u64::from(stays) * 100;
+        assert_eq!(orchestrator.arrive(at(goes, B, address)), Answer::Follow);
+    }
 }

@@ -7,6 +7,8 @@
 //! wait-us 200000
 //! run-budget-us 3000000
 //! seed 1
+//! holds 1
+//! exit-wait-us 200000
 //! linger late 50000
 //! target 0 forward 12,13 40
 //! target 1 backward 12,13 12,13
@@ -103,6 +105,11 @@ pub struct Orders {
     pub run_budget_us: u64,
     /// Varies which visits are held, from run to run.
     pub seed: u64,
+    /// How many threads may be held at one time.
+    pub holds: u32,
+    /// How long the program's end waits for threads that still run: a program that does not join
+    /// its threads would take them along.
+    pub exit_wait_us: u64,
     pub linger: Linger,
     pub targets: Vec<TargetOrder>,
     pub steps: Vec<StepGate>,
@@ -114,6 +121,8 @@ impl Default for Orders {
             wait_us: 200_000,
             run_budget_us: 3_000_000,
             seed: 0,
+            holds: 1,
+            exit_wait_us: 0,
             linger: Linger::Nobody,
             targets: Vec::new(),
             steps: Vec::new(),
@@ -144,6 +153,8 @@ impl fmt::Display for Orders {
         writeln!(f, "wait-us {}", self.wait_us)?;
         writeln!(f, "run-budget-us {}", self.run_budget_us)?;
         writeln!(f, "seed {}", self.seed)?;
+        writeln!(f, "holds {}", self.holds)?;
+        writeln!(f, "exit-wait-us {}", self.exit_wait_us)?;
         match self.linger {
             Linger::Nobody => {}
             Linger::Leader { us } => writeln!(f, "linger leader {us}")?,
@@ -201,6 +212,8 @@ impl Orders {
             ["wait-us", number] => self.wait_us = number.parse().ok()?,
             ["run-budget-us", number] => self.run_budget_us = number.parse().ok()?,
             ["seed", number] => self.seed = number.parse().ok()?,
+            ["exit-wait-us", number] => self.exit_wait_us = number.parse().ok()?,
+            ["holds", number] => self.holds = number.parse().ok()?,
             ["linger", "leader", us] => self.linger = Linger::Leader { us: us.parse().ok()? },
             ["linger", "follower", us] => self.linger = Linger::Follower { us: us.parse().ok()? },
             [word @ ("target" | "avoid"), number, order, first, second] => {
@@ -252,6 +265,8 @@ mod tests {
             wait_us: 7,
             run_budget_us: 8,
             seed: 9,
+            holds: 4,
+            exit_wait_us: 5,
             linger: Linger::Follower { us: 50 },
             targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
             steps: vec![
