@@ -1,147 +1,194 @@
 //! What gates cost while they are inert, and while one race is being validated (paper 5, section
-//! 4.2): processor time relative to the same program without gates, in interleaved runs.
+//! 4.2): processor time relative to the same program without gates, in interleaved rounds until the
+//! mean's 95 % interval is narrow or the time is over.
 //!
-//! Every access on every line of the program's own sources is gated, which is far more than any
-//! set of candidates: an upper bound.
+//! All candidates of `check` are gated, as in a published build. Validating, one of them is the
+//! target with the usual wait: the first that the program really comes to.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-const ROUNDS: usize = 15;
+use crate::real::{Built, Places, SUBJECTS, noise, report_of};
+
+/// Rounds go on until the interval is this narrow, in parts of the native time.
+const NARROW: f64 = 0.002;
+const FEWEST_ROUNDS: usize = 8;
+const LONGEST: Duration = Duration::from_secs(100);
 
 pub fn run() -> anyhow::Result<()> {
-    let mut sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
-    let mut racewarden = std::env::current_exe()?.with_file_name("racewarden");
-    let mut arguments = std::env::args().skip(2);
-    while let Some(argument) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{argument} needs a value"))?;
-        match argument.as_str() {
-            "--sources" => sources = value.into(),
-            "--racewarden" => racewarden = value.into(),
-            _ => anyhow::bail!("usage: gate [--sources FOLDER] [--racewarden FILE]"),
+    let places = Places::from_arguments()?;
+    println!(
+        "| program | gates | rounds | idle | validating one race | elapsed time, validating |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for subject in SUBJECTS.iter().filter(|subject| ["pbzip2", "sqlite3"].contains(&subject.name)) {
+        if !places.wants(subject.name) {
+            continue;
         }
+        let built = Built::new(&places, subject, None)?;
+        // Enough work for a second or two.
+        std::fs::write(built.place.join("input"), noise(8_000_000))?;
+        let (candidates, report) = built.candidates(&places)?;
+        let gated = gated_program(&places, &built, &candidates)?;
+        let orders = orders_for(&places, &built, &gated, &report)?;
+        measure(&built, &gated, &orders)?;
     }
-    let folder = tempfile::tempdir()?;
-    let place = folder.path().join("pbzip2");
-    run_in(folder.path(), Command::new("cp").arg("-r").arg(sources.join("pbzip2")).arg(&place))?;
-    run_in(&place, Command::new("make").arg("clean"))?;
-    // Old C++ writes literals next to macros without a blank.
-    let compiler = "CXX=clang++-22 -Wno-reserved-user-defined-literal";
-    run_in(&place, Command::new("make").arg(compiler))?;
-    std::fs::rename(place.join("pbzip2"), place.join("plain"))?;
-    run_in(&place, Command::new("make").arg("clean"))?;
-    let cache = folder.path().join("cache");
-    let tool = |arguments: &[&str]| {
-        let mut command = Command::new(&racewarden);
-        command.args(arguments).env("RACEWARDEN_CACHE", &cache);
-        command
-    };
-    run_in(&place, &mut tool(&["capture", "--", "make", compiler]))?;
-    let report = folder.path().join("all.json");
-    std::fs::write(&report, all_lines(&place)?.to_string())?;
-    let input = folder.path().join("input");
-    std::fs::write(&input, noise(4_000_000))?;
-    let report = report.to_string_lossy();
-    let input = input.to_string_lossy();
-    let build = ["confirm", "pbzip2", "--no-ledger", "--confirm-runs", "0", "--confirm-time", "0"];
-    let mut build = tool(&build);
-    build.args(["--format", "json", "--report", &report, "--", "-V"]);
-    // Exit status 1 stands for open candidates.
-    build.current_dir(&place).stdout(Stdio::null()).status()?;
-    let gated = gated_program(&cache)?;
-    let orders = folder.path().join("orders");
-    let text =
-        "racewarden-gate 1\nwait-us 200000\nrun-budget-us 200000\ntarget 0 forward 0,1 2,3\n";
+    Ok(())
+}
+
+/// Builds the gates without running anything under them but the one plain run.
+fn gated_program(places: &Places, built: &Built, candidates: &Path) -> anyhow::Result<PathBuf> {
+    let file = built.place.join("gated.json");
+    let mut confirm = places.tool(&built.place);
+    confirm.args(["confirm", built.subject.target, "--no-ledger", "--format", "json"]);
+    confirm.args(["--confirm-runs", "0", "--confirm-time", "0", "--report"]).arg(candidates);
+    confirm.arg("-o").arg(&file).arg("--").args(built.subject.cases[0]);
+    report_of(&mut confirm, &file)?;
+    let ending = format!("-{}", built.subject.target);
+    let entries = std::fs::read_dir(places.cache().join("instrumented"))?;
+    let newest = entries
+        .filter_map(|entry| entry.ok())
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(&ending))
+        .max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
+    Ok(newest.context("no gated program was built")?.path())
+}
+
+/// Orders with one target. Which gates the program comes to is found by a run with all of them.
+fn orders_for(
+    places: &Places,
+    built: &Built,
+    gated: &Path,
+    report: &Value,
+) -> anyhow::Result<PathBuf> {
+    let count = report["races"].as_array().map_or(0, Vec::len) * 2;
+    let (orders, told) = (places.scratch().join("probe"), places.scratch().join("told"));
+    let gates: Vec<String> = (0..count).map(|gate| gate.to_string()).collect();
+    let gates = gates.join(",");
+    let text = format!(
+        "racewarden-gate 1\nwait-us 1\nrun-budget-us 1\ntarget 0 forward {gates} {gates}\n"
+    );
     std::fs::write(&orders, text)?;
-    measure(&place.join("plain"), &gated, &orders, &input)
-}
-
-/// A candidate for every line: its read and its write.
-fn all_lines(place: &Path) -> anyhow::Result<Value> {
-    let mut races = Vec::new();
-    for file in ["pbzip2.cpp", "BZ2StreamScanner.cpp", "ErrorContext.cpp"] {
-        let lines = std::fs::read_to_string(place.join(file))?.lines().count();
-        for line in 1..=lines {
-            let site = |access: &str| {
-                json!({ "file": file, "line": line, "column": 0, "function": "", "access": access,
-                    "lvalue": "", "atomic": false, "locks": [], "thread": "", "stack": [] })
-            };
-            races.push(json!({ "id": "", "fingerprint": format!("{file}:{line}"),
-                "verdict": "potential", "rank": 0, "object": "", "evidence": [], "reasons": [],
-                "sites": [site("read"), site("write")] }));
-        }
-    }
-    Ok(json!({ "schema": "racewarden/report/1", "conclusion": "unknown", "races": races,
-        "excluded": {}, "notes": [], "stats": {} }))
-}
-
-/// Bytes that do not compress well, the same every time.
-pub fn noise(length: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 60) as u8
+    let mut probe = command(gated, built);
+    probe.env("RACEWARDEN_GATE", format!("{}:{}", orders.display(), told.display()));
+    probe.stderr(Stdio::null()).status()?;
+    let reached: Vec<String> = std::fs::read_to_string(&told)?
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("reached ")?.strip_suffix(" 1")?.to_owned()))
+        .collect();
+    let [first, .., last] = reached.as_slice() else {
+        anyhow::bail!("{} comes to fewer than two gates", built.subject.name)
     };
-    (0..length).map(|_| next()).collect()
+    let text = format!(
+        "racewarden-gate 1\nwait-us 200000\nrun-budget-us 3000000\ntarget 0 forward {first} {last}\n"
+    );
+    let file = places.scratch().join(format!("{}.orders", built.subject.name));
+    std::fs::write(&file, text)?;
+    Ok(file)
 }
 
-fn gated_program(cache: &Path) -> anyhow::Result<PathBuf> {
-    let entries = std::fs::read_dir(cache.join("instrumented"))?;
-    let programs = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
-    programs
-        .into_iter()
-        .find(|path| path.to_string_lossy().ends_with("-pbzip2"))
-        .context("no gated pbzip2 was built")
+fn command(program: &Path, built: &Built) -> Command {
+    let mut command = Command::new(program);
+    command.args(built.subject.cases[0]).current_dir(&built.place).stdout(Stdio::null());
+    command
 }
 
-fn measure(plain: &Path, gated: &Path, orders: &Path, input: &str) -> anyhow::Result<()> {
-    let report = orders.with_file_name("report");
-    let value = format!("{}:{}", orders.display(), report.display());
-    let mut idle = Vec::new();
-    let mut active = Vec::new();
-    for _ in 0..ROUNDS {
-        let base = cpu(Command::new(plain).args(["-k", "-c", "-p2", "-b1", input]))?;
-        idle.push(cpu(Command::new(gated).args(["-k", "-c", "-p2", "-b1", input]))? / base);
-        let mut command = Command::new(gated);
-        command.args(["-k", "-c", "-p2", "-b1", input]).env("RACEWARDEN_GATE", &value);
-        active.push(cpu(&mut command)? / base);
+fn measure(built: &Built, gated: &Path, orders: &Path) -> anyhow::Result<()> {
+    let told = orders.with_extension("told");
+    let value = format!("{}:{}", orders.display(), told.display());
+    let plain = built.plain();
+    let [mut idle, mut active, mut elapsed] = [Vec::new(), Vec::new(), Vec::new()];
+    let begin = Instant::now();
+    // Once each, unmeasured: files and caches are warm afterwards.
+    cost(&mut command(&plain, built))?;
+    cost(&mut command(gated, built))?;
+    let narrow = |ratios: &[f64]| interval(ratios).1 <= NARROW;
+    while idle.len() < FEWEST_ROUNDS
+        || (begin.elapsed() < LONGEST && !(narrow(&idle) && narrow(&active)))
+    {
+        // The order changes from round to round, so that a drift of the machine cancels out.
+        let mut costs = [(0.0, 0.0); 3];
+        for turn in 0..3 {
+            let which = (turn + idle.len()) % 3;
+            let mut command = command(if which == 0 { &plain } else { gated }, built);
+            if which == 2 {
+                command.env("RACEWARDEN_GATE", &value);
+            }
+            costs[which] = cost(&mut command)?;
+        }
+        idle.push(costs[1].0 / costs[0].0);
+        active.push(costs[2].0 / costs[0].0);
+        elapsed.push(costs[2].1 / costs[0].1);
     }
-    let count = std::fs::metadata(gated)?.len();
-    println!("pbzip2, all its lines gated ({count} bytes), {ROUNDS} interleaved rounds:");
-    println!("  gates idle          {}", spread(&mut idle));
-    println!("  validating one race {}", spread(&mut active));
+    let gates = std::fs::read_to_string(built.place.join("candidates.json"))?;
+    let gates = serde_json::from_str::<Value>(&gates)?["races"].as_array().map_or(0, Vec::len);
+    println!(
+        "| {} | {gates} | {} | {} | {} | {} |",
+        built.subject.name,
+        idle.len(),
+        shown(&idle),
+        shown(&active),
+        shown(&elapsed)
+    );
     Ok(())
 }
 
-fn spread(ratios: &mut [f64]) -> String {
-    ratios.sort_by(f64::total_cmp);
-    let at = |part: usize| ratios[(ratios.len() - 1) * part / 4];
-    format!("{:.3}x (quartiles {:.3} to {:.3})", at(2), at(1), at(3))
+/// Geometric mean and half the width of its 95 % interval. The tenth at either end is left out:
+/// another process had the machine then.
+fn interval(ratios: &[f64]) -> (f64, f64) {
+    let mut logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    logs.sort_by(f64::total_cmp);
+    let cut = logs.len() / 10;
+    let kept = &logs[cut..logs.len() - cut];
+    let count = kept.len() as f64;
+    let mean = kept.iter().sum::<f64>() / count;
+    let variance =
+        kept.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (mean.exp(), 1.96 * (variance / count).sqrt())
 }
 
-/// Processor time of a child in seconds, from the kernel's account of waited-for children.
+fn shown(ratios: &[f64]) -> String {
+    let (mean, half) = interval(ratios);
+    format!("{mean:.3}x ± {half:.3}")
+}
+
+/// Processor time of a run in seconds.
 pub fn cpu(command: &mut Command) -> anyhow::Result<f64> {
-    let before = children_ticks()?;
-    let status = command.stdout(Stdio::null()).status()?;
-    ensure!(status.success(), "{command:?} failed");
-    Ok((children_ticks()? - before) as f64)
+    Ok(cost(command)?.0)
 }
 
-/// User and system time of all waited-for children, in clock ticks.
-fn children_ticks() -> anyhow::Result<u64> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let rest = text.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok());
-    // After the name: state is 0, so cutime (16th of all) is 13 and cstime 14.
-    field(13).zip(field(14)).map(|(user, system)| user + system).context("no process times")
+/// Processor and elapsed time of a run in seconds, as the shell measures them.
+fn cost(command: &mut Command) -> anyhow::Result<(f64, f64)> {
+    let mut timed = Command::new("bash");
+    timed.args(["-c", "TIMEFORMAT='%3U %3S %3R'; time \"$0\" \"$@\" 2>/dev/null"]);
+    timed.arg(command.get_program()).args(command.get_args()).stdout(Stdio::null());
+    if let Some(place) = command.get_current_dir() {
+        timed.current_dir(place);
+    }
+    for (name, value) in command.get_envs() {
+        timed.env(name, value.unwrap_or_default());
+    }
+    let output = timed.output()?;
+    ensure!(output.status.success(), "{command:?} failed");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [user, system, real] = numbers[..] else { anyhow::bail!("no times in {text:?}") };
+    Ok((user + system, real))
 }
 
-fn run_in(place: &Path, command: &mut Command) -> anyhow::Result<()> {
-    let status = command.current_dir(place).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    ensure!(status.success(), "{command:?} failed");
-    Ok(())
+#[cfg(test)]
+mod tests {
+    use super::interval;
+
+    #[test]
+    fn the_interval_narrows_and_outliers_count_little() {
+        let (mean, half) = interval(&[1.0; 10]);
+        assert!((mean - 1.0).abs() < 1e-9 && half < 1e-9);
+        let mut ratios = vec![1.01; 19];
+        ratios.push(9.0);
+        assert!((interval(&ratios).0 - 1.01).abs() < 1e-9);
+    }
 }

@@ -4,22 +4,30 @@ mod capture;
 mod gate;
 mod hive;
 mod lower;
+mod odds;
 mod predict;
+mod real;
 mod record;
 mod run;
+mod table;
 mod table3;
 
-const USAGE: &str = "usage: racewarden-bench capture|gate|hive|lower|predict|record|run|table3";
+const USAGE: &str = "usage: racewarden-bench \
+    bugs|capture|gate|hive|lower|odds|predict|record|replay|run|table1|table3";
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
+        Some("bugs") => table::bugs(),
         Some("capture") => capture::run(),
         Some("gate") => gate::run(),
         Some("hive") => hive::run(),
         Some("lower") => lower::run(),
+        Some("odds") => odds::odds(),
         Some("predict") => predict::run(),
         Some("record") => record::run(),
+        Some("replay") => odds::replay(),
         Some("run") => run::run(),
+        Some("table1") => table::table1(),
         Some("table3") => table3::run(),
         _ => anyhow::bail!(USAGE),
     }

@@ -220,7 +220,7 @@ fn measure_real(options: &Options, folder: &Path, real: &Real) -> anyhow::Result
         String::from_utf8_lossy(&captured.stderr)
     );
     let input = place.join("input");
-    std::fs::write(&input, crate::gate::noise(300_000))?;
+    std::fs::write(&input, crate::real::noise(300_000))?;
     let socket = place.join("socket");
     let arguments: Vec<String> = real
         .arguments

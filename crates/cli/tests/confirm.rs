@@ -174,13 +174,11 @@ fn a_confirmed_race_replays_from_its_printed_schedule() {
         let program = read(&programs().join(name));
         let report = confirm(&program, cache.path());
         let race = report.races.first().unwrap();
-        let schedule = detail(race, "schedule").unwrap();
-        let mut command = racewarden(cache.path());
-        command.args(["replay", "--schedule", schedule.as_str().unwrap()]);
-        if let Some(linger) = detail(race, "linger") {
-            command.args(["--linger", linger.as_str().unwrap()]);
-        }
+        let file = cache.path().join("confirmed.json");
+        std::fs::write(&file, serde_json::to_string(&report).unwrap()).unwrap();
         for _ in 0..repetitions() {
+            let mut command = racewarden(cache.path());
+            command.args(["replay", "--race", &race.id, "--report"]).arg(&file);
             let output = command.arg(&program.path).output().unwrap();
             let told = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{name}: {told}");
@@ -249,5 +247,34 @@ fn bad_input_is_told_and_exits_with_two() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
         assert!(told.starts_with("racewarden: "), "{arguments:?}: {told}");
         assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_harmful_race_replays_under_the_debugger() {
+    use std::io::Write;
+    let cache = tempfile::tempdir().unwrap();
+    let program = read(&programs().join("late_teardown.c"));
+    let report = confirm(&program, cache.path());
+    let file = cache.path().join("confirmed.json");
+    std::fs::write(&file, serde_json::to_string(&report).unwrap()).unwrap();
+    let mut gdb = racewarden(cache.path())
+        .args(["replay", "--gdb", "--race", &report.races[0].id, "--report"])
+        .arg(&file)
+        .arg(&program.path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let commands = b"show environment RACEWARDEN_GATE\nrun\nbacktrace\nkill\nquit\n";
+    gdb.stdin.take().unwrap().write_all(commands).unwrap();
+    let output = gdb.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("RACEWARDEN_GATE = "), "{told}");
+    // A container may forbid debugging altogether.
+    if !told.contains("ptrace") {
+        assert!(told.contains("SIGSEGV") && told.contains("worker"), "{told}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use racewarden_finding::Verdict;
-use racewarden_proto::{AvoidedOrder, Order};
+use racewarden_proto::{AvoidedOrder, Order, Violation, ViolationKind};
 
 use crate::assign::{CandidateState, PodState};
 use crate::judge::{Judgement, judge};
@@ -119,7 +119,14 @@ async fn rejudge(
 ) -> Result<Judgement, StoreError> {
     let testimonies = store.testimonies(build, candidate).await?;
     let judgement = judge(&testimonies, corroboration as usize);
-    store.set_judgement(build, candidate, judgement.verdict, &to_text(&judgement)).await?;
+    let violation = match judgement.harmful_order {
+        Some(order) => store.violation(build, candidate, order).await?,
+        None => None,
+    };
+    let violation = violation.and_then(|text| serde_json::from_str(&text).ok());
+    let wait_ms = store.longest_wait(build, candidate).await?;
+    let text = to_text(&judgement, violation.as_ref(), wait_ms);
+    store.set_judgement(build, candidate, judgement.verdict, &text).await?;
     Ok(judgement)
 }
 
@@ -167,9 +174,21 @@ impl Docket {
     }
 }
 
-/// The judgement as it is stored and shown: a JSON object, so that it can become evidence.
-fn to_text(judgement: &Judgement) -> String {
-    serde_json::json!({
+/// The judgement as it is stored and shown: a JSON object, so that it can become evidence, with the
+/// keys of docs/report-format.md where they fit.
+fn to_text(judgement: &Judgement, violation: Option<&Violation>, wait_ms: u32) -> String {
+    let order = |order: Order| {
+        let enforced = judgement.enforced[order as usize];
+        let (outcome, words) = match violation {
+            Some(violation) if judgement.harmful_order == Some(order) => {
+                (outcome_of(violation.kind), violation.what.clone())
+            }
+            _ if enforced > 0 => ("completed", format!("enforced {enforced} times")),
+            _ => ("not-reached", String::new()),
+        };
+        serde_json::json!({ "first": order as usize, "outcome": outcome, "detail": words })
+    };
+    let mut value = serde_json::json!({
         "pods": judgement.pods,
         "attempts": judgement.attempts,
         "enforced_primary": judgement.enforced[Order::Primary as usize],
@@ -177,8 +196,25 @@ fn to_text(judgement: &Judgement) -> String {
         "violations": judgement.violations,
         "doubt": judgement.confidence,
         "harmful_order": judgement.harmful_order.map(Order::as_str),
-    })
-    .to_string()
+        "orders": Order::BOTH.map(order),
+        "wait_budget_ms": wait_ms,
+    });
+    if let Some(violation) = violation {
+        let kind = outcome_of(violation.kind);
+        value["harm"] = format!("{kind}: {}", violation.what).into();
+        value["violation"] = serde_json::json!({
+            "kind": kind, "detail": violation.what, "thread": "", "stack": violation.stack,
+        });
+    }
+    value.to_string()
+}
+
+fn outcome_of(kind: ViolationKind) -> &'static str {
+    match kind {
+        ViolationKind::Crash | ViolationKind::User => "crash",
+        ViolationKind::Hang => "hang",
+        ViolationKind::Assertion => "assertion",
+    }
 }
 
 fn harmful_order(judgement: &str) -> Option<Order> {

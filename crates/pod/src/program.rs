@@ -21,6 +21,9 @@ use crate::{Activity, activity};
 const LOOK: Duration = Duration::from_millis(250);
 const HANG: Duration = Duration::from_secs(2);
 
+/// How long a thread waits to keep a harmful order from happening: a delay is better than a crash.
+const IMMUNITY_WAIT_US: u64 = 2_000_000;
+
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -74,9 +77,10 @@ pub fn run_program(
         command.env_remove("RACEWARDEN_GATE");
     }
     let mut child = command.spawn()?;
+    let stop_after = attendant.stops_hanging_after();
     let (status, hung) = match assignment {
-        Some(_) => watch(&mut child, attendant.stops_hanging_after())?,
-        None => (child.wait()?, false),
+        None if stop_after.is_none() => (child.wait()?, false),
+        _ => watch(&mut child, stop_after)?,
     };
     let ended = match status.signal() {
         Some(signal) => Ended::Signal(signal),
@@ -109,7 +113,7 @@ pub fn run_program(
 }
 
 fn orders_for(assignment: Option<&Assignment>, avoid: &[AvoidedOrder]) -> gate::Orders {
-    let mut orders = gate::Orders::default();
+    let mut orders = gate::Orders { wait_us: IMMUNITY_WAIT_US, ..gate::Orders::default() };
     if let Some(assignment) = assignment {
         orders.wait_us = u64::from(assignment.wait_ms) * 1000;
         orders.targets.push(gate::TargetOrder {

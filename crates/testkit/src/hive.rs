@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -17,11 +19,21 @@ pub struct HiveProcess {
     pub url: String,
     pub admin: String,
     child: Child,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl HiveProcess {
     /// Starts `racewarden hive serve` on a free port of the loopback address.
     pub fn start(racewarden: &Path, database: &str) -> anyhow::Result<HiveProcess> {
+        HiveProcess::start_with(racewarden, database, &[])
+    }
+
+    /// As [`start`](Self::start), with more options.
+    pub fn start_with(
+        racewarden: &Path,
+        database: &str,
+        options: &[&str],
+    ) -> anyhow::Result<HiveProcess> {
         let token = Command::new(racewarden)
             .args(["hive", "admin-token", "--database", database])
             .stderr(Stdio::inherit())
@@ -31,6 +43,7 @@ impl HiveProcess {
         let mut child = Command::new(racewarden)
             .args(["hive", "serve", "--listen", "127.0.0.1:0", "--database", database])
             .args(["--rate", "1000000", "--burst", "1000000"])
+            .args(options)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()?;
@@ -43,8 +56,21 @@ impl HiveProcess {
             }
         };
         // Keeps the pipe from filling up.
-        std::thread::spawn(move || lines.for_each(drop));
-        Ok(HiveProcess { url, admin, child })
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let kept = log.clone();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Ok(mut log) = kept.lock() {
+                    log.push(line);
+                }
+            }
+        });
+        Ok(HiveProcess { url, admin, child, log })
+    }
+
+    /// What the hive has said on standard error since it listens.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().map(|log| log.clone()).unwrap_or_default()
     }
 
     /// `kill -9`.
@@ -160,11 +186,19 @@ pub struct LoadResult {
 
 /// Every pod sends its reports one by one, all pods at once: one round trip a report.
 pub fn send_reports(pods: &[(HiveClient, Vec<String>)]) -> LoadResult {
+    send_reports_counting(pods, &AtomicU64::new(0))
+}
+
+/// As [`send_reports`]; `acknowledged` can be watched meanwhile.
+pub fn send_reports_counting(
+    pods: &[(HiveClient, Vec<String>)],
+    acknowledged: &AtomicU64,
+) -> LoadResult {
     let start = Instant::now();
     let results: Vec<(u64, u64)> = std::thread::scope(|scope| {
         let threads: Vec<_> = pods
             .iter()
-            .map(|(client, tickets)| scope.spawn(|| send_one_by_one(client, tickets)))
+            .map(|(client, tickets)| scope.spawn(|| send_one_by_one(client, tickets, acknowledged)))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
@@ -175,7 +209,7 @@ pub fn send_reports(pods: &[(HiveClient, Vec<String>)]) -> LoadResult {
     }
 }
 
-fn send_one_by_one(client: &HiveClient, tickets: &[String]) -> (u64, u64) {
+fn send_one_by_one(client: &HiveClient, tickets: &[String], count: &AtomicU64) -> (u64, u64) {
     let (mut acknowledged, mut failed) = (0, 0);
     for (index, ticket) in tickets.iter().enumerate() {
         let report = PodReport {
@@ -186,7 +220,10 @@ fn send_one_by_one(client: &HiveClient, tickets: &[String]) -> (u64, u64) {
             executed_gates: vec![],
         };
         match client.report(&ReportBatch { reports: vec![report], dropped: 0 }) {
-            Ok(receipt) => acknowledged += u64::from(receipt.accepted),
+            Ok(receipt) => {
+                acknowledged += u64::from(receipt.accepted);
+                count.fetch_add(u64::from(receipt.accepted), Ordering::Relaxed);
+            }
             Err(_) => failed += 1,
         }
     }

@@ -10,5 +10,5 @@ pub mod marks;
 mod postgres;
 pub mod score;
 
-pub use hive::{HiveProcess, LoadResult, collect_tickets, send_reports};
+pub use hive::{HiveProcess, LoadResult, collect_tickets, send_reports, send_reports_counting};
 pub use postgres::Postgres;

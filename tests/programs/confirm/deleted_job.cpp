@@ -3,7 +3,7 @@
 #include <thread>
 #include <unistd.h>
 
-static int runs;
+static int runs, served;
 
 static void count() { runs++; }
 
@@ -17,9 +17,10 @@ int main() {
     std::thread worker([job] {
         void (*run)() = job->run; // RACE! pair(1 read)
         run();
+        served++;
     });
     usleep(60000);
     delete job; // RACE! pair(1 write)
     worker.join();
-    return runs == 1 ? 0 : 1;
+    return runs == 1 && served == 1 ? 0 : 1;
 }

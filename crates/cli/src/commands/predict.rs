@@ -300,6 +300,7 @@ fn replay_all(
                 gated: &gated,
                 schedule,
                 linger: Linger::Nobody,
+                harmful: false,
                 patience: Duration::from_secs(2),
                 limit: Duration::from_secs(20),
                 attempts: 3,

@@ -42,6 +42,10 @@ pub struct Args {
     #[arg(long, value_name = "WHO US")]
     linger: Option<String>,
 
+    /// The schedule is known to do harm: try again when a run shows none
+    #[arg(long)]
+    harmful: bool,
+
     /// Start gdb on the program with the schedule in force
     #[arg(long)]
     gdb: bool,
@@ -69,7 +73,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     {
         recall(&mut args, &name)?;
     }
-    let (schedule, linger) = wanted(&args)?;
+    let Wanted { schedule, linger, harmful } = wanted(&args)?;
     if schedule.steps.len() < 2 {
         bail!("a schedule needs at least the two steps of the racing pair");
     }
@@ -86,6 +90,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         gated: &gated,
         schedule: &schedule,
         linger,
+        harmful,
         patience: Duration::from_secs(5),
         limit: Duration::from_secs(args.run_time),
         attempts: args.attempts,
@@ -94,7 +99,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         return debug(&request);
     }
     let outcome = replay(&request)?;
-    tell(&outcome);
+    tell(&outcome, harmful);
     Ok(ExitCode::from(u8::from(outcome.reached)))
 }
 
@@ -114,11 +119,12 @@ fn recall(args: &mut Args, name: &str) -> anyhow::Result<()> {
         format!("the ledger does not say how {name}'s program ran; name its sources instead")
     })?;
     if args.schedule.is_none() {
-        let (schedule, linger) = schedule_of(&race).with_context(|| {
+        let wanted = schedule_of(&race).with_context(|| {
             format!("{name} has no schedule yet; `racewarden confirm` finds one")
         })?;
-        args.schedule = Some(schedule.to_string());
-        args.linger = args.linger.take().or_else(|| linger_text(linger));
+        args.schedule = Some(wanted.schedule.to_string());
+        args.linger = args.linger.take().or_else(|| linger_text(wanted.linger));
+        args.harmful = wanted.harmful;
     }
     let directory = PathBuf::from(program.directory);
     std::env::set_current_dir(&directory).with_context(|| directory.display().to_string())?;
@@ -142,7 +148,15 @@ fn linger_text(linger: Linger) -> Option<String> {
     }
 }
 
-fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
+/// What to bring about.
+pub struct Wanted {
+    pub schedule: Schedule,
+    pub linger: Linger,
+    /// The schedule is known to do harm.
+    pub harmful: bool,
+}
+
+fn wanted(args: &Args) -> anyhow::Result<Wanted> {
     let given = match &args.linger {
         Some(text) => Some(parse_linger(text).with_context(|| {
             format!("--linger={text}: expected `leader` or `follower` and microseconds")
@@ -151,7 +165,8 @@ fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
     };
     if let Some(text) = &args.schedule {
         let schedule = text.parse().with_context(|| format!("--schedule={text}"))?;
-        return Ok((schedule, given.unwrap_or_default()));
+        let linger = given.unwrap_or_default();
+        return Ok(Wanted { schedule, linger, harmful: args.harmful });
     }
     let (Some(name), Some(file)) = (&args.race, &args.report) else {
         bail!(
@@ -164,27 +179,31 @@ fn wanted(args: &Args) -> anyhow::Result<(Schedule, Linger)> {
         .iter()
         .find(|race| race.id == *name || race.fingerprint.0 == *name)
         .with_context(|| format!("{}: no race {name}", file.display()))?;
-    let (schedule, linger) = schedule_of(race)
+    let wanted = schedule_of(race)
         .with_context(|| format!("{name} has no schedule yet; `racewarden confirm` finds one"))?;
-    Ok((schedule, given.unwrap_or(linger)))
+    Ok(Wanted { linger: given.unwrap_or(wanted.linger), ..wanted })
 }
 
 /// The latest schedule among a race's evidence, with who stays behind.
-pub fn schedule_of(race: &Race) -> Option<(Schedule, Linger)> {
+pub fn schedule_of(race: &Race) -> Option<Wanted> {
     race.evidence.iter().rev().find_map(|evidence| {
         let schedule = evidence.detail.get("schedule")?.as_str()?.parse().ok()?;
         let linger = evidence.detail.get("linger").and_then(|value| value.as_str());
-        Some((schedule, linger.and_then(parse_linger).unwrap_or_default()))
+        let linger = linger.and_then(parse_linger).unwrap_or_default();
+        Some(Wanted { schedule, linger, harmful: evidence.detail.contains_key("harm") })
     })
 }
 
-fn tell(outcome: &ReplayOutcome) {
+fn tell(outcome: &ReplayOutcome, harmful: bool) {
     let tries = outcome.attempts;
     let steps = outcome.steps;
     if outcome.reached {
         eprintln!("replay: both threads stood at their accesses (run {tries})");
     } else {
         eprintln!("replay: the racing pair was not reached in {tries} runs ({steps} steps)");
+    }
+    if harmful && outcome.end.violation.is_none() {
+        eprintln!("replay: no harm came of it this time");
     }
     if let Some(violation) = &outcome.end.violation {
         eprintln!("replay: {}: {}", violation.kind.as_str(), violation.detail);

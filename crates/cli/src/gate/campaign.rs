@@ -8,14 +8,18 @@
 //! whichever order. The delays alone, without a meeting, are never blamed on a race. Races that
 //! seem to do the same harm are then told apart by steering both at once.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use racewarden_schedule::gate::{Order, Orders};
+use racewarden_schedule::gate::{Event, Linger, Order, Orders};
 
 use super::build::GatedProgram;
 use super::plan::{MANY, Plan, harm_runs, meeting_run};
 use super::runner::{Program, RunEnd, Violation};
 use super::target::{Harm, Target};
+
+/// How many targets one run takes on.
+const TOGETHER: usize = 64;
 
 /// How many runs alone a target gets that could not be settled together with others.
 const RUNS_ALONE: u64 = 4;
@@ -42,6 +46,8 @@ pub struct Campaign<'a> {
     pub natural: Option<RunEnd>,
     pub runs: u64,
     begin: Instant,
+    /// When the present phase ends.
+    end: Duration,
 }
 
 impl<'a> Campaign<'a> {
@@ -52,7 +58,16 @@ impl<'a> Campaign<'a> {
         limits: Limits,
     ) -> Self {
         let begin = Instant::now();
-        Campaign { program, gated, limits, targets, natural: None, runs: 0, begin }
+        Campaign {
+            program,
+            gated,
+            limits,
+            targets,
+            natural: None,
+            runs: 0,
+            begin,
+            end: limits.time,
+        }
     }
 
     /// Runs the whole campaign. `progress` is told the state after each run.
@@ -61,26 +76,84 @@ impl<'a> Campaign<'a> {
         self.runs += 1;
         self.natural = Some(natural);
         progress(self);
+        // The rest of the time is for finding harm.
+        self.end = self.limits.time.mul_f64(0.6);
+        let many = self.targets.len() > TOGETHER;
+        if many {
+            self.see_what_is_reached()?;
+        }
         for number in 0..self.limits.runs {
             if self.time_is_over() || self.targets.iter().all(Target::is_settled) {
                 break;
             }
             let plan = meeting_run(number, self.limits.wait, self.natural_duration());
-            self.run_together(plan, |target, order| target.wants(order))?;
-            progress(self);
+            let wanted = |target: &Target, order| {
+                target.wants(order) && (!many || target.tally.sides_reached == [true, true])
+            };
+            self.run_together(plan, wanted, progress)?;
         }
         self.try_alone(progress)?;
+        self.end = self.limits.time;
         for plan in harm_runs(self.limits.wait) {
             if self.time_is_over() {
                 break;
             }
             let suspects = |target: &Target| target.harm.is_none() && target.tally.is_met();
-            if self.targets.iter().any(suspects) {
-                self.run_together(plan, |target, _| suspects(target))?;
-                progress(self);
+            self.run_together(plan, |target, _| suspects(target), progress)?;
+        }
+        self.disentangle()?;
+        self.make_repeatable()
+    }
+
+    /// A violation that came about by itself may not come again. Where nobody stayed behind, the
+    /// delay is looked for under which the same order does the same harm twice in a row.
+    fn make_repeatable(&mut self) -> anyhow::Result<()> {
+        for at in 0..self.targets.len() {
+            let Some(harm) = self.targets[at].harm.clone() else { continue };
+            if harm.linger != Linger::Nobody {
+                continue;
+            }
+            for plan in harm_runs(self.limits.wait) {
+                if self.time_is_over() {
+                    return Ok(());
+                }
+                let plan = Plan { holds: harm.holds, ..plan };
+                if plan.order != harm.order {
+                    continue;
+                }
+                let same = |found: &Option<Harm>| {
+                    found.as_ref().is_some_and(|found| found.violation.kind == harm.violation.kind)
+                };
+                let again = self.harm_alone(plan, at)?;
+                if same(&again) && same(&self.harm_alone(plan, at)?) {
+                    self.targets[at].harm = again;
+                    break;
+                }
             }
         }
-        self.disentangle()
+        Ok(())
+    }
+
+    /// One run with all targets in which nobody waits: only what the program comes to is worth
+    /// waiting for.
+    fn see_what_is_reached(&mut self) -> anyhow::Result<()> {
+        let all: Vec<usize> =
+            (0..self.targets.len()).filter(|&at| self.targets[at].is_gated()).collect();
+        let plan = meeting_run(0, self.limits.wait, self.natural_duration());
+        let orders = Orders { run_budget_us: 0, exit_wait_us: 0, ..self.orders(plan, &all) };
+        let end = self.run_orders(&orders)?;
+        let reached: HashSet<u32> = end
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Reached { gate, concurrent: true } => Some(*gate),
+                _ => None,
+            })
+            .collect();
+        for target in &mut self.targets {
+            target.tally.note_reached(&target.sides, |gate| reached.contains(&gate));
+        }
+        Ok(())
     }
 
     /// What could not be settled together gets a few runs alone, where no other target takes the
@@ -158,7 +231,7 @@ impl<'a> Campaign<'a> {
     }
 
     fn time_is_over(&self) -> bool {
-        self.begin.elapsed() >= self.limits.time
+        self.begin.elapsed() >= self.end
     }
 
     fn natural_duration(&self) -> Duration {
@@ -199,14 +272,23 @@ impl<'a> Campaign<'a> {
         self.program.run(orders, limit)
     }
 
+    /// Runs with the wanted targets, as many at a time as one run has waits for.
     fn run_together(
         &mut self,
         plan: Plan,
         wanted: impl Fn(&Target, Order) -> bool,
+        progress: &mut dyn FnMut(&Campaign),
     ) -> anyhow::Result<()> {
         let chosen: Vec<usize> =
             (0..self.targets.len()).filter(|&at| wanted(&self.targets[at], plan.order)).collect();
-        if chosen.is_empty() { Ok(()) } else { self.run_chosen(plan, &chosen) }
+        for part in chosen.chunks(TOGETHER) {
+            if self.time_is_over() {
+                break;
+            }
+            self.run_chosen(plan, part)?;
+            progress(self);
+        }
+        Ok(())
     }
 
     fn run_chosen(&mut self, plan: Plan, chosen: &[usize]) -> anyhow::Result<()> {

@@ -39,7 +39,7 @@ pub fn meeting_run(number: u64, wait: Duration, natural: Duration) -> Plan {
 pub fn harm_runs(wait: Duration) -> Vec<Plan> {
     let us = LINGER.as_micros() as u64;
     let mut plans = Vec::new();
-    for linger in [Linger::Nobody, Linger::Follower { us }, Linger::Leader { us }] {
+    for linger in [Linger::Follower { us }, Linger::Leader { us }, Linger::Nobody] {
         for order in Order::BOTH {
             plans.push(Plan { order, seed: 0, holds: 1, wait, linger });
         }

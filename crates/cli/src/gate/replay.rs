@@ -13,6 +13,8 @@ pub struct ReplayRequest<'a> {
     pub gated: &'a GatedProgram,
     pub schedule: &'a Schedule,
     pub linger: Linger,
+    /// Whether the schedule is known to do harm: then a run without it is not the end.
+    pub harmful: bool,
     /// How long a thread waits for its turn.
     pub patience: Duration,
     /// Most time for one run.
@@ -37,6 +39,7 @@ pub struct ReplayOutcome {
 pub fn replay(request: &ReplayRequest) -> anyhow::Result<ReplayOutcome> {
     let exact = exact_orders(request)?;
     let mut attempt = 0;
+    let mut best: Option<ReplayOutcome> = None;
     loop {
         let relaxed = attempt > 0 && attempt % 2 == 1;
         let orders = match (relaxed, relaxed_orders(request, u64::from(attempt / 2))) {
@@ -50,8 +53,14 @@ pub fn replay(request: &ReplayRequest) -> anyhow::Result<ReplayOutcome> {
         });
         let steps =
             end.events.iter().filter(|event| matches!(event, Event::Stepped { .. })).count();
-        if reached || attempt >= request.attempts {
-            return Ok(ReplayOutcome { reached, steps, attempts: attempt, end });
+        let complete = reached && (!request.harmful || end.violation.is_some());
+        let outcome = ReplayOutcome { reached, steps, attempts: attempt, end };
+        if complete || attempt >= request.attempts {
+            // A meeting without the harm is still a meeting.
+            return Ok(if complete || reached { outcome } else { best.unwrap_or(outcome) });
+        }
+        if reached {
+            best = Some(ReplayOutcome { attempts: request.attempts, ..outcome });
         }
     }
 }

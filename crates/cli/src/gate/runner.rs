@@ -16,10 +16,9 @@ use crate::interrupt;
 /// How long all threads must be blocked before the run counts as hanging.
 const HANG: Duration = Duration::from_millis(600);
 /// Has the C library overwrite freed memory, so that a use after free fails instead of passing by
-/// luck, and free blocks without caches, so that a second `free` is noticed whichever thread makes
-/// it. Costs little.
-const HEAP_CHECKS: &str =
-    "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0";
+/// luck, and free blocks without a cache for each thread, so that a second `free` is noticed
+/// whichever thread makes it. Costs little.
+const HEAP_CHECKS: &str = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0";
 
 /// The value of `GLIBC_TUNABLES` for a gated run: the user's own settings come last and win.
 pub fn heap_checks() -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State as Shared};
 use axum::http::{HeaderMap, StatusCode};
@@ -64,13 +64,18 @@ pub async fn upload_artefact(
     Shared(state): Shared<Arc<State>>,
     Path((project, name)): Path<(String, String)>,
     headers: HeaderMap,
-    bytes: Bytes,
+    body: Body,
 ) -> Result<StatusCode, ApiError> {
+    // Nothing of the body is read before it is known who sends it and that it is expected.
     let caller = auth::require(&state, &headers, &project, Role::Developer).await?;
     let build = find(&state, &project, &name).await?;
     if build.complete {
         return Err(ApiError::conflict("the build has its artefact already"));
     }
+    let announced = usize::try_from(build.size).unwrap_or(0).min(ARTEFACT_LIMIT);
+    let bytes = axum::body::to_bytes(body, announced)
+        .await
+        .map_err(|_| ApiError::bad_request("the artefact is not the one that was announced"))?;
     if bytes.len() as u64 != build.size || sha256_hex(&bytes) != build.sha256 {
         return Err(ApiError::bad_request("the artefact is not the one that was announced"));
     }

@@ -139,6 +139,43 @@ impl Store {
             .collect()
     }
 
+    /// The longest wait that was tried for a candidate, in milliseconds.
+    pub async fn longest_wait(&self, build: &str, candidate: u32) -> Result<u32, StoreError> {
+        let (wait,): (Option<i64>,) = sqlx::query_as(
+            "SELECT MAX(wait_ms) FROM hive_reports WHERE build = $1 AND candidate = $2",
+        )
+        .bind(build)
+        .bind(i64::from(candidate))
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(wait.and_then(|wait| u32::try_from(wait).ok()).unwrap_or(0))
+    }
+
+    /// The first violation under an order that was told with a stack, else any: as JSON.
+    pub async fn violation(
+        &self,
+        build: &str,
+        candidate: u32,
+        order: Order,
+    ) -> Result<Option<String>, StoreError> {
+        let rows: Vec<(String,)> = sqlx::query_as(
+            "SELECT violation FROM hive_reports WHERE build = $1 AND candidate = $2 AND ord = $3 \
+             AND result = 'violation' ORDER BY received, nonce LIMIT 50",
+        )
+        .bind(build)
+        .bind(i64::from(candidate))
+        .bind(order.as_str())
+        .fetch_all(&self.pool)
+        .await?;
+        let mut texts = rows.into_iter().map(|(text,)| text);
+        let first = texts.next();
+        let with_stack = |text: &String| !text.contains("\"stack\":[]");
+        Ok(match first {
+            Some(text) if with_stack(&text) => Some(text),
+            first => texts.find(with_stack).or(first),
+        })
+    }
+
     /// Every candidate that something was reported of.
     pub async fn reported_candidates(&self) -> Result<Vec<(String, u32)>, StoreError> {
         let rows: Vec<(String, i64)> =

@@ -100,13 +100,37 @@ pub fn stack() -> Vec<u64> {
     frames[..count.max(0) as usize].iter().map(|pc| (*pc as u64).wrapping_sub(base)).collect()
 }
 
-fn note(kind: ViolationKind, detail: String) {
+fn note(kind: ViolationKind, detail: String, stack: Vec<u64>) {
     let thread = threads::current_path();
-    files::report(&[Event::Violation { kind, detail, thread, stack: stack() }]);
+    files::report(&[Event::Violation { kind, detail, thread, stack }]);
+}
+
+/// After a jump through a bad pointer there is nothing to unwind from, and the unwinder would fail
+/// on it: where the jump came from stands on top of the stack. Told as it is when it lies in no
+/// known object.
+#[cfg(target_arch = "x86_64")]
+fn caller_of_nowhere(context: *mut c_void) -> Option<u64> {
+    // SAFETY: the kernel passes the interrupted context; `dladdr` only looks an address up. The
+    // stack pointer is that of a call just made, so the word it points to is the return address.
+    unsafe {
+        let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let at = registers[libc::REG_RIP as usize] as *const c_void;
+        let mut found: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(at, &mut found) != 0 {
+            return None;
+        }
+        let caller = *(registers[libc::REG_RSP as usize] as *const u64);
+        Some(caller.wrapping_sub(BASE.load(Ordering::Relaxed) as u64))
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn caller_of_nowhere(_context: *mut c_void) -> Option<u64> {
+    None
 }
 
 unsafe extern "C" fn on_tell_stack(_signal: i32, _info: *mut libc::siginfo_t, _: *mut c_void) {
-    note(ViolationKind::Hang, "the thread stood here".to_owned());
+    note(ViolationKind::Hang, "the thread stood here".to_owned(), stack());
 }
 
 unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
@@ -118,7 +142,8 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
     };
     let handled = wanted.sa_sigaction > libc::SIG_IGN;
     let suffix = if handled { ", handled by the program" } else { "" };
-    note(ViolationKind::Crash, format!("{}{suffix}", name_of(signal)));
+    let stack = caller_of_nowhere(context).map_or_else(stack, |caller| vec![caller]);
+    note(ViolationKind::Crash, format!("{}{suffix}", name_of(signal)), stack);
     if handled {
         // SAFETY: the program gave this function for this very signal.
         unsafe {
@@ -236,7 +261,7 @@ pub unsafe extern "C" fn __assert_fail(
             unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
         };
         let detail = format!("{}:{line}: {}: {}", text(file), text(function), text(expression));
-        note(ViolationKind::Assertion, detail);
+        note(ViolationKind::Assertion, detail, stack());
     }
     let real = real!(__assert_fail: fn(*const c_char, *const c_char, u32, *const c_char) -> !);
     // SAFETY: passes the program's own arguments on.

@@ -1,0 +1,67 @@
+// A threaded test of SQLite through its public interface: connections of several threads share one
+// cache, put rows in, count them and take them out again.
+#include "sqlite3.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS 3
+#define ROWS 20
+
+static const char *const place = "file:shared?mode=memory&cache=shared";
+
+static sqlite3 *open_shared(void) {
+    sqlite3 *database;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
+    if (sqlite3_open_v2(place, &database, flags, 0) != SQLITE_OK)
+        exit(2);
+    sqlite3_busy_timeout(database, 2000);
+    return database;
+}
+
+// Another connection may hold the table: that is no failure, only a reason to try again.
+static void run(sqlite3 *database, const char *text) {
+    for (int attempt = 0; attempt < 2000; attempt++) {
+        int status = sqlite3_exec(database, text, 0, 0, 0);
+        if (status == SQLITE_OK)
+            return;
+        if (status != SQLITE_BUSY && status != SQLITE_LOCKED) {
+            fprintf(stderr, "%s: %s\n", text, sqlite3_errmsg(database));
+            exit(2);
+        }
+        sqlite3_sleep(1);
+    }
+}
+
+static void *work(void *number) {
+    sqlite3 *database = open_shared();
+    char text[120];
+    for (int row = 0; row < ROWS; row++) {
+        int key = (int)(long)number * 1000 + row;
+        snprintf(text, sizeof text, "insert into items values (%d, 'item %d')", key, key);
+        run(database, text);
+    }
+    run(database, "select count(*) from items");
+    for (int row = 0; row < ROWS; row++) {
+        int key = (int)(long)number * 1000 + row;
+        snprintf(text, sizeof text, "delete from items where id = %d", key);
+        run(database, text);
+    }
+    sqlite3_close(database);
+    return 0;
+}
+
+int main(void) {
+    pthread_t threads[THREADS];
+    sqlite3_enable_shared_cache(1);
+    sqlite3 *database = open_shared();
+    run(database, "create table items (id integer primary key, name text)");
+    for (long i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], 0, work, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], 0);
+    sqlite3_close(database);
+    sqlite3_shutdown();
+    return 0;
+}
