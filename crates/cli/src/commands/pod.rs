@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -12,7 +14,7 @@ use racewarden_pod::{
     Attendant, Backoff, Ended, Enrolment, HiveClient, Home, Session, is_switched_off,
 };
 
-use crate::gate::{Frames, heed_interrupts, user_saw_failure};
+use crate::gate::{Frames, user_saw_failure};
 
 #[derive(clap::Args)]
 #[command(after_help = "RACEWARDEN_POD=off makes every pod run its program plainly and send \
@@ -71,7 +73,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             enrol(&home, hive, project, token, send, authority)
         }
         Action::Run { project, arguments } => {
-            heed_interrupts();
+            // The program gets the interrupt from the terminal itself; this command outlives it.
+            let ignored = Arc::new(AtomicBool::new(false));
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, ignored);
             let report = session(home, &project)?.run(&arguments, &Terminal::new(None))?;
             tell(&report.notes);
             Ok(exit_code(report.run.ended))

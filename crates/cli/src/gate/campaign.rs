@@ -140,7 +140,7 @@ impl<'a> Campaign<'a> {
         let all: Vec<usize> =
             (0..self.targets.len()).filter(|&at| self.targets[at].is_gated()).collect();
         let plan = meeting_run(0, self.limits.wait, self.natural_duration());
-        let orders = Orders { run_budget_us: 0, exit_wait_us: 0, ..self.orders(plan, &all) };
+        let orders = Orders { run_budget_us: 0, waits_at_exit: false, ..self.orders(plan, &all) };
         let end = self.run_orders(&orders)?;
         let reached: HashSet<u32> = end
             .events
@@ -251,7 +251,7 @@ impl<'a> Campaign<'a> {
             run_budget_us: wait_us.saturating_mul(10).max(3_000_000),
             seed: plan.seed,
             holds: plan.holds,
-            exit_wait_us: wait_us,
+            waits_at_exit: true,
             linger: plan.linger,
             targets: chosen.iter().map(|&at| self.targets[at].order(plan.order)).collect(),
             steps: Vec::new(),

@@ -14,6 +14,6 @@ pub use build::{GatedProgram, build_gated};
 pub use campaign::{Campaign, Limits};
 pub use evidence::parse_linger;
 pub use replay::{ReplayOutcome, ReplayRequest, exact_orders, replay};
-pub use runner::{Program, heap_checks, heed_interrupts, user_saw_failure};
+pub use runner::{Program, heap_checks, user_saw_failure};
 pub use target::Target;
 pub use timeline::{Frames, leading_site, timeline};

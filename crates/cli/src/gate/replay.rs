@@ -78,7 +78,7 @@ pub fn exact_orders(request: &ReplayRequest) -> anyhow::Result<Orders> {
         .collect::<anyhow::Result<_>>()?;
     Ok(Orders {
         wait_us: request.patience.as_micros() as u64,
-        exit_wait_us: request.patience.as_micros() as u64 / 4,
+        waits_at_exit: true,
         linger: request.linger,
         steps,
         ..Orders::default()
@@ -97,7 +97,7 @@ fn relaxed_orders(request: &ReplayRequest, seed: u64) -> Option<Orders> {
         run_budget_us: request.patience.as_micros() as u64 * 4,
         linger: request.linger,
         seed,
-        exit_wait_us: request.patience.as_micros() as u64 / 4,
+        waits_at_exit: true,
         targets: vec![target],
         ..Orders::default()
     })

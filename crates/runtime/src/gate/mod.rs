@@ -104,14 +104,16 @@ extern "C" fn register_wait() {
 }
 
 extern "C" fn wait_for_others() {
-    crate::common::settle::settle(state::is_busy);
+    if state::with(|shared| shared.orders.waits_at_exit).unwrap_or(false) {
+        // Whoever is held must not wait for this thread.
+        let _held = threads::count_as_blocked();
+        crate::common::settle::settle(state::is_busy);
+    }
 }
 
 extern "C" fn watch() {
     if state::is_active() {
         threads::activate();
         signals::install();
-        // SAFETY: the handler stands for the whole run; registered first, it runs last.
-        unsafe { libc::atexit(wait::wait_at_exit) };
     }
 }

@@ -151,21 +151,6 @@ fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64
     }
 }
 
-/// Keeps the program's end from taking running threads along, for as long as the orders say: as if
-/// the ending thread had been slow. Ends early when no other thread can go on.
-pub extern "C" fn wait_at_exit() {
-    let limit = state::with(|shared| shared.orders.exit_wait_us).unwrap_or(0);
-    let _held = threads::count_as_blocked();
-    let alone = std::sync::atomic::AtomicU32::new(0);
-    let begin = now_us();
-    let mut looks = 0;
-    while threads::living() > 1 && now_us() - begin < limit && looks < 3 {
-        futex_wait(&alone, 0, Some(LOOK_NANOS));
-        let held = state::with(|shared| shared.orchestrator.is_busy()).unwrap_or(false);
-        looks = if !held && threads::others_blocked() { looks + 1 } else { 0 };
-    }
-}
-
 /// Stays for a while, or until all others are blocked: then nothing more can happen meanwhile.
 fn linger(us: u64) -> (Wake, u64) {
     let alone = std::sync::atomic::AtomicU32::new(0);

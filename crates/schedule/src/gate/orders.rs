@@ -8,7 +8,7 @@
 //! run-budget-us 3000000
 //! seed 1
 //! holds 1
-//! exit-wait-us 200000
+//! waits-at-exit
 //! linger late 50000
 //! target 0 forward 12,13 40
 //! target 1 backward 12,13 12,13
@@ -107,9 +107,9 @@ pub struct Orders {
     pub seed: u64,
     /// How many threads may be held at one time.
     pub holds: u32,
-    /// How long the program's end waits for threads that still run: a program that does not join
-    /// its threads would take them along.
-    pub exit_wait_us: u64,
+    /// Whether the program's end waits a while for threads that still run: a program that does not
+    /// join its threads would take them along.
+    pub waits_at_exit: bool,
     pub linger: Linger,
     pub targets: Vec<TargetOrder>,
     pub steps: Vec<StepGate>,
@@ -122,7 +122,7 @@ impl Default for Orders {
             run_budget_us: 3_000_000,
             seed: 0,
             holds: 1,
-            exit_wait_us: 0,
+            waits_at_exit: false,
             linger: Linger::Nobody,
             targets: Vec::new(),
             steps: Vec::new(),
@@ -154,7 +154,9 @@ impl fmt::Display for Orders {
         writeln!(f, "run-budget-us {}", self.run_budget_us)?;
         writeln!(f, "seed {}", self.seed)?;
         writeln!(f, "holds {}", self.holds)?;
-        writeln!(f, "exit-wait-us {}", self.exit_wait_us)?;
+        if self.waits_at_exit {
+            writeln!(f, "waits-at-exit")?;
+        }
         match self.linger {
             Linger::Nobody => {}
             Linger::Leader { us } => writeln!(f, "linger leader {us}")?,
@@ -212,7 +214,7 @@ impl Orders {
             ["wait-us", number] => self.wait_us = number.parse().ok()?,
             ["run-budget-us", number] => self.run_budget_us = number.parse().ok()?,
             ["seed", number] => self.seed = number.parse().ok()?,
-            ["exit-wait-us", number] => self.exit_wait_us = number.parse().ok()?,
+            ["waits-at-exit"] => self.waits_at_exit = true,
             ["holds", number] => self.holds = number.parse().ok()?,
             ["linger", "leader", us] => self.linger = Linger::Leader { us: us.parse().ok()? },
             ["linger", "follower", us] => self.linger = Linger::Follower { us: us.parse().ok()? },
@@ -266,7 +268,7 @@ mod tests {
             run_budget_us: 8,
             seed: 9,
             holds: 4,
-            exit_wait_us: 5,
+            waits_at_exit: true,
             linger: Linger::Follower { us: 50 },
             targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
             steps: vec![
