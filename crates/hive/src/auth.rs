@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, StatusCode};
 use racewarden_proto::{Role, TokenInfo};
 
-use crate::api::{ApiError, State};
+use crate::api::{ApiError, State, is_plain_name};
 use crate::keys::{random_hex, sha256_hex};
 use crate::store::{Store, StoreError, TokenRow};
 
@@ -73,6 +73,10 @@ pub async fn require(
     let whole_hive = row.project.is_empty() && row.role == Role::Admin;
     if (row.project != project && !whole_hive) || row.role < role {
         return Err(ApiError::new(StatusCode::FORBIDDEN, "this token may not do that"));
+    }
+    // No project has such a name, and no store need see it.
+    if !project.is_empty() && !is_plain_name(project) {
+        return Err(ApiError::not_found("no such project"));
     }
     Ok(Caller { token: row.id, project: row.project, role: row.role })
 }

@@ -8,7 +8,7 @@ use axum::extract::{Path, State as Shared};
 use axum::http::{HeaderMap, StatusCode};
 use racewarden_proto::{Control, NewProject, NewToken, ProjectInfo, Role, TokenInfo};
 
-use super::{ApiError, State, check_name};
+use super::{ApiError, State, check_name, is_plain_name};
 use crate::auth;
 
 type Body<T> = Result<Json<T>, JsonRejection>;
@@ -86,8 +86,10 @@ pub async fn create_token(
 ) -> Result<(StatusCode, Json<TokenInfo>), ApiError> {
     let caller = auth::require(&state, &headers, &project, Role::Admin).await?;
     let Json(new) = body?;
-    if new.note.len() > 200 {
-        return Err(ApiError::bad_request("a note has at most 200 bytes"));
+    if new.note.len() > 200 || new.note.chars().any(char::is_control) {
+        return Err(ApiError::bad_request(
+            "a note has at most 200 bytes and no control characters",
+        ));
     }
     if state.store.control(&project).await?.is_none() {
         return Err(ApiError::not_found("no such project"));
@@ -121,7 +123,7 @@ pub async fn revoke_token(
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     let caller = auth::require(&state, &headers, &project, Role::Admin).await?;
-    if !state.store.revoke_token(&project, &id).await? {
+    if !is_plain_name(&id) || !state.store.revoke_token(&project, &id).await? {
         return Err(ApiError::not_found("no such token"));
     }
     state.store.audit(&project, &caller.token, "revoke-token", &id).await?;

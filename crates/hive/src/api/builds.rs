@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use racewarden_proto::{BuildInfo, BuildUpload, Role};
 
-use super::{ARTEFACT_LIMIT, ApiError, State, check_name};
+use super::{ARTEFACT_LIMIT, ApiError, State, check_name, is_plain_name};
 use crate::auth;
 use crate::keys::{random_hex, sha256_hex};
 use crate::store::BuildRow;
@@ -122,6 +122,9 @@ pub async fn download_artefact(
 }
 
 pub async fn find(state: &State, project: &str, name: &str) -> Result<BuildRow, ApiError> {
+    if !is_plain_name(name) {
+        return Err(ApiError::not_found("no such build"));
+    }
     let build = state.store.build(project, name).await?;
     build.ok_or_else(|| ApiError::not_found("no such build"))
 }

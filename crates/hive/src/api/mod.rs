@@ -116,13 +116,16 @@ pub fn router(state: Arc<State>) -> Router {
 }
 
 /// Names go into addresses, files and pages, so they are kept plain.
-fn check_name(what: &str, name: &str) -> Result<(), ApiError> {
+pub fn is_plain_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let sound = (1..=64).contains(&name.len())
+    (1..=64).contains(&name.len())
         && name.chars().all(plain)
         && !name.starts_with('.')
-        && name != "latest";
-    if sound {
+        && name != "latest"
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), ApiError> {
+    if is_plain_name(name) {
         return Ok(());
     }
     Err(ApiError::bad_request(format!(
