@@ -304,7 +304,8 @@ fn what_waits_is_shown_and_sent_once_the_hive_is_back() {
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     let waiting: Value = serde_json::from_str(&text).unwrap();
     let [report] = waiting.as_array().unwrap().as_slice() else { panic!("{text}") };
-    let keys: Vec<&String> = report.as_object().unwrap().keys().collect();
+    let mut keys: Vec<&String> = report.as_object().unwrap().keys().collect();
+    keys.sort();
     assert_eq!(keys, ["executed_gates", "id", "outcome", "ticket"]);
     assert_eq!(report["outcome"], json!({ "result": "not-enforced", "reason": "one-side-only" }));
     for word in [secret, "also-secret", "SECRET", "started", &token] {

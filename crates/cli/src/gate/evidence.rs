@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use racewarden_capture::Unit;
-use racewarden_finding::{Engine, Evidence, Race, Verdict};
+use racewarden_finding::{Engine, Evidence, Frame, Race, Site, Verdict};
 use racewarden_schedule::gate::{Judgement, Linger, Order, ViolationKind, judge};
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Campaign<'_> {
         for ((side, stack), step) in places.into_iter().zip(&meeting.schedule.steps) {
             let site = &mut race.sites[side];
             if site.stack.is_empty() {
-                site.stack = stack;
+                site.stack = standing_at(site, stack, &step.function);
             }
             if site.thread.is_empty() {
                 site.thread = step.thread.clone();
@@ -103,6 +103,23 @@ impl Campaign<'_> {
         }
         detail
     }
+}
+
+/// A stack with the site as its innermost frame. The thread stood right before the access, but
+/// optimised code may give the place another line, or none.
+fn standing_at(site: &Site, mut stack: Vec<Frame>, symbol: &str) -> Vec<Frame> {
+    match stack.first_mut() {
+        Some(innermost) => {
+            innermost.file = site.file.clone();
+            innermost.line = site.line;
+        }
+        None => {
+            let function = if site.function.is_empty() { symbol } else { &site.function };
+            let (function, file) = (function.to_owned(), site.file.clone());
+            stack.push(Frame { function, file, line: site.line });
+        }
+    }
+    stack
 }
 
 fn orders_tried(target: &Target) -> Value {
