@@ -7,7 +7,7 @@
 //! (actuals, locks held, threads alive) is pushed down to it. Contexts are kept apart up to
 //! [`MAX_CONTEXTS`] per function and root; further ones are joined into one that knows no actuals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
@@ -295,9 +295,11 @@ impl<'a> Instantiation<'a> {
         let context = &self.contexts[id as usize];
         if context.merged && !relative.threads.is_empty() {
             let mut relative = relative.clone();
-            relative.threads = std::mem::take(&mut relative.threads)
-                .into_iter()
+            let threads: BTreeMap<CreateId, Live> = relative
+                .threads
+                .iter()
                 .map(|(id, live)| {
+                    let live = live.clone();
                     let many = Live {
                         many: true,
                         repeated: true,
@@ -309,6 +311,7 @@ impl<'a> Instantiation<'a> {
                     (CreateId::any(id.site), many)
                 })
                 .collect();
+            relative.threads = threads.into();
             compose(&mut path, &relative, &[], &|atom| self.bind(id, atom));
             return path;
         }
@@ -703,20 +706,32 @@ fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {
             *argument = None;
         }
     }
-    entry.held.retain(|held| !stale(&held.lock));
-    for held in &mut entry.held {
-        held.after.retain(|lock| !stale(lock));
-    }
-    for live in entry.threads.values_mut() {
-        live.handle = live.handle.take().filter(|handle| !stale(handle));
-        if live.argument.as_ref().is_some_and(stale) {
-            live.argument = None;
-            live.current = true;
-            live.repeated = true;
+    entry.held.keep_items(|held| !stale(&held.lock));
+    if entry.held.iter().any(|held| held.after.iter().any(stale)) {
+        for held in &mut entry.held {
+            held.after.retain(|lock| !stale(lock));
         }
-        live.range = live.range.take().filter(|range| !stale(&range.base));
     }
-    entry.joined.retain(|handle| !stale(handle));
+    let affected = |live: &Live| {
+        live.handle.as_ref().is_some_and(stale)
+            || live.value.as_ref().is_some_and(stale)
+            || live.argument.as_ref().is_some_and(stale)
+            || live.range.as_ref().is_some_and(|range| stale(&range.base))
+    };
+    if entry.threads.values().any(affected) {
+        for live in entry.threads.values_mut() {
+            live.handle = live.handle.take().filter(|handle| !stale(handle));
+            live.value = live.value.take().filter(|value| !stale(value));
+            if live.argument.as_ref().is_some_and(stale) {
+                live.argument = None;
+                live.current = true;
+                live.repeated = true;
+            }
+            live.range = live.range.take().filter(|range| !stale(&range.base));
+        }
+    }
+    entry.joined.keep(|handle| !stale(handle));
+    entry.joined_values.keep(|value| !stale(value));
 }
 
 fn joined_exit(summary: &Summary) -> Option<Path> {

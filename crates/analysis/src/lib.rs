@@ -30,6 +30,7 @@ mod pairs;
 mod pointsto;
 mod ranking;
 mod scc;
+mod shared;
 mod sharing;
 mod state;
 mod summary;

@@ -25,6 +25,7 @@ use racewarden_ir::FunctionId;
 use smallvec::SmallVec;
 
 use crate::pointsto::{CallSite, Location, may_overlap};
+use crate::shared::{Shared, lend_empty};
 use crate::sym::{Atom, LOCAL, Sym};
 
 /// A call that creates threads, with the calls that lead to it from the function (in a summary)
@@ -127,20 +128,30 @@ pub enum Fact {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Path {
-    pub held: Vec<Held>,
-    pub released: BTreeSet<Released>,
-    pub acquired: BTreeSet<Sym>,
-    pub threads: BTreeMap<CreateId, Live>,
-    pub joined: BTreeSet<Sym>,
+    pub held: Shared<Vec<Held>>,
+    pub released: Shared<BTreeSet<Released>>,
+    pub acquired: Shared<BTreeSet<Sym>>,
+    pub threads: Shared<BTreeMap<CreateId, Live>>,
+    pub joined: Shared<BTreeSet<Sym>>,
     /// Handles, by value, that were waited for.
-    pub joined_values: BTreeSet<Sym>,
-    pub joined_ranges: BTreeSet<HandleRange>,
-    pub overwritten: BTreeSet<Option<Sym>>,
+    pub joined_values: Shared<BTreeSet<Sym>>,
+    pub joined_ranges: Shared<BTreeSet<HandleRange>>,
+    pub overwritten: Shared<BTreeSet<Option<Sym>>>,
     /// Allocations and stack slots of this function whose address may be known elsewhere.
-    pub escaped: BTreeSet<u32>,
+    pub escaped: Shared<BTreeSet<u32>>,
     /// Formals whose value may have been stored where others see it.
-    pub escaped_arguments: BTreeSet<u32>,
-    pub facts: BTreeMap<Sym, Fact>,
+    pub escaped_arguments: Shared<BTreeSet<u32>>,
+    pub facts: Shared<BTreeMap<Sym, Fact>>,
+}
+
+lend_empty! {
+    Vec<Held> => Vec::new(),
+    BTreeSet<Released> => BTreeSet::new(),
+    BTreeSet<Sym> => BTreeSet::new(),
+    BTreeMap<CreateId, Live> => BTreeMap::new(),
+    BTreeSet<HandleRange> => BTreeSet::new(),
+    BTreeSet<Option<Sym>> => BTreeSet::new(),
+    BTreeMap<Sym, Fact> => BTreeMap::new(),
 }
 
 const MAX_ACQUIRED: usize = 16;
@@ -149,24 +160,54 @@ const MAX_FACTS: usize = 24;
 impl Path {
     /// Whether the two must be kept apart: their locks or their threads differ.
     pub fn same_shape(&self, other: &Path) -> bool {
-        self.held.len() == other.held.len()
-            && self.released == other.released
-            && self
-                .held
-                .iter()
-                .zip(&other.held)
-                .all(|(a, b)| a.lock == b.lock && a.mode == b.mode && a.count == b.count)
-            && self.threads.len() == other.threads.len()
-            && self.threads.iter().zip(&other.threads).all(|((a, x), (b, y))| {
-                a == b
-                    && x.ended == y.ended
-                    && x.handle == y.handle
-                    && x.value == y.value
-                    && x.many == y.many
-            })
+        let same_locks = self.held.is_same(&other.held)
+            || (self.held.len() == other.held.len()
+                && self
+                    .held
+                    .iter()
+                    .zip(&other.held)
+                    .all(|(a, b)| a.lock == b.lock && a.mode == b.mode && a.count == b.count));
+        let same_threads = self.threads.is_same(&other.threads)
+            || (self.threads.len() == other.threads.len()
+                && self.threads.iter().zip(&other.threads).all(|((a, x), (b, y))| {
+                    a == b
+                        && x.ended == y.ended
+                        && x.handle == y.handle
+                        && x.value == y.value
+                        && x.many == y.many
+                }));
+        same_locks && same_threads && self.released == other.released
     }
 
     pub fn join(&mut self, other: &Path) {
+        self.join_locks(other);
+        self.released.unite(&other.released);
+        self.acquired.intersect(&other.acquired);
+        if !self.threads.is_same(&other.threads) && self.threads != other.threads {
+            for (id, live) in &other.threads {
+                match self.threads.get_mut(id) {
+                    None => {
+                        self.threads.insert(id.clone(), live.clone());
+                    }
+                    Some(own) => own.join(live),
+                }
+            }
+        }
+        self.joined.intersect(&other.joined);
+        self.joined_values.intersect(&other.joined_values);
+        self.joined_ranges.intersect(&other.joined_ranges);
+        self.overwritten.unite(&other.overwritten);
+        self.escaped.unite(&other.escaped);
+        self.escaped_arguments.unite(&other.escaped_arguments);
+        if !self.facts.is_same(&other.facts) {
+            self.facts.keep_entries(|sym, fact| other.facts.get(sym) == Some(fact));
+        }
+    }
+
+    fn join_locks(&mut self, other: &Path) {
+        if self.held.is_same(&other.held) || self.held == other.held {
+            return;
+        }
         self.held.retain_mut(|held| {
             let Some(twin) = other.held.iter().find(|twin| twin.lock == held.lock) else {
                 return false;
@@ -176,23 +217,6 @@ impl Path {
             held.after.retain(|lock| twin.after.contains(lock));
             true
         });
-        self.released.extend(other.released.iter().cloned());
-        self.acquired.retain(|lock| other.acquired.contains(lock));
-        for (id, live) in &other.threads {
-            match self.threads.get_mut(id) {
-                None => {
-                    self.threads.insert(id.clone(), live.clone());
-                }
-                Some(own) => own.join(live),
-            }
-        }
-        self.joined.retain(|handle| other.joined.contains(handle));
-        self.joined_values.retain(|value| other.joined_values.contains(value));
-        self.joined_ranges.retain(|range| other.joined_ranges.contains(range));
-        self.overwritten.extend(other.overwritten.iter().cloned());
-        self.escaped.extend(&other.escaped);
-        self.escaped_arguments.extend(&other.escaped_arguments);
-        self.facts.retain(|sym, fact| other.facts.get(sym) == Some(fact));
     }
 
     pub fn acquire(&mut self, lock: Held) {
@@ -202,7 +226,7 @@ impl Path {
             }
         }
         if self.acquired.len() < MAX_ACQUIRED {
-            self.acquired.insert(lock.lock.clone());
+            self.acquired.put(lock.lock.clone());
         }
         match self.held.iter_mut().find(|held| held.lock == lock.lock) {
             Some(held) => {
@@ -229,8 +253,8 @@ impl Path {
             }
             return;
         }
-        self.held.retain(|held| !released.may_be(held));
-        self.released.insert(released);
+        self.held.keep_items(|held| !released.may_be(held));
+        self.released.put(released);
     }
 
     /// Nothing is known about the value of this atom any more: it is evaluated again.
@@ -240,40 +264,51 @@ impl Path {
                 &|atom| matches!(atom, Atom::Inst(LOCAL, i) | Atom::Stack(LOCAL, i) if *i == inst),
             )
         };
-        self.held.retain(|held| !gone(&held.lock));
-        for held in &mut self.held {
-            held.after.retain(|lock| !gone(lock));
+        let gone_range =
+            |range: &HandleRange| [&range.base, &range.start, &range.bound].into_iter().any(gone);
+        self.held.keep_items(|held| !gone(&held.lock));
+        if self.held.iter().any(|held| held.after.iter().any(gone)) {
+            for held in &mut self.held {
+                held.after.retain(|lock| !gone(lock));
+            }
         }
-        self.acquired.retain(|lock| !gone(lock));
+        self.acquired.keep(|lock| !gone(lock));
         if self.released.iter().any(|r| r.lock.as_ref().is_some_and(gone)) {
-            self.released = std::mem::take(&mut self.released)
-                .into_iter()
+            let released: BTreeSet<Released> = self
+                .released
+                .iter()
+                .cloned()
                 .map(|mut r| {
                     r.lock = r.lock.filter(|lock| !gone(lock));
                     r
                 })
                 .collect();
+            self.released = released.into();
         }
-        for live in self.threads.values_mut() {
-            live.handle = live.handle.take().filter(|handle| !gone(handle));
-            live.value = live.value.take().filter(|value| !gone(value));
-            live.range = live
-                .range
-                .take()
-                .filter(|range| ![&range.base, &range.start, &range.bound].into_iter().any(gone));
-            if live.argument.as_ref().is_some_and(gone) {
-                live.current = false;
+        let stale = |live: &Live| {
+            live.handle.as_ref().is_some_and(gone)
+                || live.value.as_ref().is_some_and(gone)
+                || live.range.as_deref().is_some_and(gone_range)
+                || (live.current && live.argument.as_ref().is_some_and(gone))
+        };
+        if self.threads.values().any(stale) {
+            for live in self.threads.values_mut() {
+                live.handle = live.handle.take().filter(|handle| !gone(handle));
+                live.value = live.value.take().filter(|value| !gone(value));
+                live.range = live.range.take().filter(|range| !gone_range(range));
+                if live.argument.as_ref().is_some_and(gone) {
+                    live.current = false;
+                }
             }
         }
-        self.joined.retain(|handle| !gone(handle));
-        self.joined_values.retain(|value| !gone(value));
-        self.joined_ranges
-            .retain(|range| ![&range.base, &range.start, &range.bound].into_iter().any(gone));
+        self.joined.keep(|handle| !gone(handle));
+        self.joined_values.keep(|value| !gone(value));
+        self.joined_ranges.keep(|range| !gone_range(range));
         if self.overwritten.iter().flatten().any(gone) {
             self.overwritten.retain(|handle| !handle.as_ref().is_some_and(gone));
             self.overwritten.insert(None);
         }
-        self.facts.retain(|sym, _| !gone(sym));
+        self.facts.keep_entries(|sym, _| !gone(sym));
     }
 
     /// A thread may have been created whose handle is stored at `handle`.
@@ -301,6 +336,25 @@ impl Path {
 
     /// The handle at this place (any place for `None`) may be another thread's from now on.
     pub fn overwrite(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
+        let affected = |live: &Live| {
+            live.handle.as_ref().is_some_and(|old| handle.is_none_or(|new| may_be_same(old, new)))
+                || live
+                    .range
+                    .as_ref()
+                    .is_some_and(|range| handle.is_none_or(|new| may_be_same(&range.base, new)))
+        };
+        if self.threads.iter().any(|(id, live)| Some(id) != except && affected(live)) {
+            self.forget_handles(handle, except);
+        }
+        self.joined.keep(|old| handle.is_some_and(|new| !may_be_same(old, new)));
+        if self.overwritten.len() < MAX_ACQUIRED {
+            self.overwritten.put(handle.cloned());
+        } else {
+            self.overwritten.put(None);
+        }
+    }
+
+    fn forget_handles(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
         for (id, live) in &mut self.threads {
             if Some(id) == except {
                 continue;
@@ -318,47 +372,44 @@ impl Path {
                 live.range = None;
             }
         }
-        self.joined.retain(|old| handle.is_some_and(|new| !may_be_same(old, new)));
-        if self.overwritten.len() < MAX_ACQUIRED {
-            self.overwritten.insert(handle.cloned());
-        } else {
-            self.overwritten.insert(None);
-        }
     }
 
     pub fn join_thread(&mut self, handle: &Sym) {
-        for live in self.threads.values_mut() {
-            if live.handle.as_ref() == Some(handle) && !live.many {
+        let named = |live: &Live| live.handle.as_ref() == Some(handle) && !live.many;
+        if self.threads.values().any(named) {
+            for live in self.threads.values_mut().filter(|live| named(live)) {
                 live.ended = true;
                 live.current = false;
             }
         }
         if self.joined.len() < MAX_ACQUIRED {
-            self.joined.insert(handle.clone());
+            self.joined.put(handle.clone());
         }
     }
 
     /// Waits for the thread whose handle is this value.
     pub fn join_value(&mut self, value: &Sym) {
-        for live in self.threads.values_mut() {
-            if live.value.as_ref() == Some(value) && !live.many {
+        let named = |live: &Live| live.value.as_ref() == Some(value) && !live.many;
+        if self.threads.values().any(named) {
+            for live in self.threads.values_mut().filter(|live| named(live)) {
                 live.ended = true;
                 live.current = false;
             }
         }
         if self.joined_values.len() < MAX_ACQUIRED {
-            self.joined_values.insert(value.clone());
+            self.joined_values.put(value.clone());
         }
     }
 
     pub fn join_range(&mut self, range: &HandleRange) {
-        for live in self.threads.values_mut() {
-            if live.range.as_deref().is_some_and(|made| range.covers(made)) {
+        let covered = |live: &Live| live.range.as_deref().is_some_and(|made| range.covers(made));
+        if self.threads.values().any(covered) {
+            for live in self.threads.values_mut().filter(|live| covered(live)) {
                 live.ended = true;
                 live.current = false;
             }
         }
-        self.joined_ranges.insert(range.clone());
+        self.joined_ranges.put(range.clone());
     }
 
     /// Notes that the atom has a value; `false` when the path cannot be taken.
@@ -384,7 +435,8 @@ impl Path {
             (Some(Fact::Differs(old)), Fact::Equals(new)) if *old == new => return false,
             _ => {}
         }
-        if self.facts.len() < MAX_FACTS || self.facts.contains_key(&atom) {
+        let known = self.facts.get(&atom);
+        if known != Some(&fact) && (self.facts.len() < MAX_FACTS || known.is_some()) {
             self.facts.insert(atom, fact);
         }
         true

@@ -292,7 +292,7 @@ impl Flow<'_> {
                 let name = LockName::Argument(*control);
                 if let Some(held) = self.lock(inst, name, arguments, LockMode::Read, 1) {
                     for path in paths.iter_mut() {
-                        path.held.retain(|other| other.lock != held.lock);
+                        path.held.keep_items(|other| other.lock != held.lock);
                         path.acquire(held.clone());
                     }
                 }
@@ -441,7 +441,7 @@ impl Flow<'_> {
             }
             self.apply(inst, target, Vec::new(), CallKind::Once, &mut own);
             for path in &mut own {
-                path.held.retain(|other| other.lock != held.lock);
+                path.held.keep_items(|other| other.lock != held.lock);
             }
             paths.extend(own);
         }
@@ -505,7 +505,7 @@ impl Flow<'_> {
             };
             path.create(id.clone(), live);
             // What was loaded from unchanging memory may have been loaded before it was final.
-            path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
+            path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
         }
         if extent.joins {
             for live in paths.iter_mut().filter_map(|path| path.threads.get_mut(&id)) {

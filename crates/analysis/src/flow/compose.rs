@@ -16,10 +16,13 @@ pub fn compose(
     for released in &effect.released {
         let lock = released.lock.as_ref().and_then(|lock| lock.substitute(bind));
         // The callee may have released it more than once.
-        for held in path.held.iter_mut().filter(|held| Some(&held.lock) == lock.as_ref()) {
-            held.count = 1;
+        let is_it = |held: &Held| held.count != 1 && Some(&held.lock) == lock.as_ref();
+        if path.held.iter().any(is_it) {
+            for held in path.held.iter_mut().filter(|held| is_it(held)) {
+                held.count = 1;
+            }
         }
-        path.released.insert(Released {
+        path.released.put(Released {
             lock: lock.clone(),
             points: released.points.clone(),
             any: released.any,
@@ -28,10 +31,14 @@ pub fn compose(
     }
     let acquired: Vec<Sym> =
         effect.acquired.iter().filter_map(|lock| lock.substitute(bind)).collect();
-    for held in &mut path.held {
-        held.after.extend(acquired.iter().cloned());
+    if !acquired.is_empty() {
+        for held in &mut path.held {
+            held.after.extend(acquired.iter().cloned());
+        }
+        for lock in acquired {
+            path.acquired.put(lock);
+        }
     }
-    path.acquired.extend(acquired);
     for held in &effect.held {
         let Some(lock) = held.lock.substitute(bind) else { continue };
         let after = held.after.iter().filter_map(|lock| lock.substitute(bind)).collect();
@@ -81,7 +88,7 @@ pub fn compose(
         }
     }
     if !effect.threads.is_empty() {
-        path.held.retain(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
+        path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
     }
 }
 

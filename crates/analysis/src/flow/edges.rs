@@ -7,7 +7,7 @@ use racewarden_ir::{AtomicOrder, Callee, Op, Value};
 
 use super::{Flow, MAX_PATHS, is_address};
 use crate::effects::Effect;
-use crate::state::{Fact, Held, Path, reduce};
+use crate::state::{Fact, Held, Live, Path, reduce};
 use crate::sym::{Atom, Condition, LOCAL, Sym};
 
 impl Flow<'_> {
@@ -151,14 +151,18 @@ impl Flow<'_> {
             }
             if entering {
                 let phi = Atom::Inst(LOCAL, inst);
-                for live in path.threads.values_mut() {
-                    if live.argument.as_ref().is_some_and(|a| a.mentions(&|x| *x == phi)) {
+                let varies = |live: &Live| {
+                    !live.repeated
+                        && live.argument.as_ref().is_some_and(|a| a.mentions(&|x| *x == phi))
+                };
+                if path.threads.values().any(varies) {
+                    for live in path.threads.values_mut().filter(|live| varies(live)) {
                         live.repeated = true;
                     }
                 }
             }
             path.forget(inst);
-            path.escaped.remove(&inst);
+            path.escaped.keep(|other| *other != inst);
             if let Some(sym) = &sym {
                 self.escape(sym, std::slice::from_mut(path));
             }

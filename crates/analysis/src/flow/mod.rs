@@ -221,7 +221,7 @@ impl<'a> Flow<'a> {
                 sym.visit(&mut |atom| {
                     if let Atom::Argument(LOCAL, index) = atom {
                         for exit in &mut self.summary.exits {
-                            exit.path.escaped_arguments.insert(*index);
+                            exit.path.escaped_arguments.put(*index);
                         }
                     }
                 });
@@ -243,7 +243,7 @@ impl<'a> Flow<'a> {
             if cyclic && !matches!(op, Op::Phi { .. }) && self.syms.is_opaque(inst) {
                 for path in paths.iter_mut() {
                     path.forget(inst);
-                    path.escaped.remove(&inst);
+                    path.escaped.keep(|other| *other != inst);
                 }
                 shown = None;
             }
@@ -358,10 +358,13 @@ impl<'a> Flow<'a> {
     pub(super) fn note_possible(&mut self, paths: &[Path]) {
         for path in paths {
             let possible = &mut self.summary.possible;
-            possible.released.extend(path.released.iter().cloned());
-            possible.overwritten.extend(path.overwritten.iter().cloned());
-            possible.escaped_arguments.extend(&path.escaped_arguments);
+            possible.released.unite(&path.released);
+            possible.overwritten.unite(&path.overwritten);
+            possible.escaped_arguments.unite(&path.escaped_arguments);
             for (id, live) in &path.threads {
+                if possible.threads.contains_key(id) {
+                    continue;
+                }
                 possible.threads.entry(id.clone()).or_insert_with(|| Live {
                     handle: None,
                     value: None,
@@ -427,10 +430,8 @@ impl<'a> Flow<'a> {
         sym.visit(&mut |atom| {
             for path in paths.iter_mut() {
                 changed |= match atom {
-                    Atom::Inst(LOCAL, inst) | Atom::Stack(LOCAL, inst) => {
-                        path.escaped.insert(*inst)
-                    }
-                    Atom::Argument(LOCAL, index) => path.escaped_arguments.insert(*index),
+                    Atom::Inst(LOCAL, inst) | Atom::Stack(LOCAL, inst) => path.escaped.put(*inst),
+                    Atom::Argument(LOCAL, index) => path.escaped_arguments.put(*index),
                     _ => false,
                 };
             }
