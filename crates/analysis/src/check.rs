@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::callgraph::{CallGraph, Phases};
 use crate::contexts::Instantiation;
-use crate::digests::{Whole, exclusion, may_meet};
+use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
 use crate::effects::Effects;
 use crate::flow::{self, Env};
 use crate::naming::Naming;
@@ -128,7 +128,9 @@ pub fn why(
                 "excluded: they never touch the same memory".to_owned()
             } else {
                 match exclusion(a, b, &whole) {
-                    Some((name, why)) => format!("excluded by {name}: {why}"),
+                    Some((digest, why)) => {
+                        format!("excluded by {}: {why}", DIGESTS[digest].name())
+                    }
                     None => "candidate: no digest excludes it".to_owned(),
                 }
             };

@@ -10,8 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use racewarden_finding::AccessKind;
+use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::{ArgId, Callee, FunctionId, Op, Program, Value};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -76,6 +77,8 @@ pub struct Instantiation<'a> {
     index: FxHashMap<(RootId, FunctionId), Vec<ContextId>>,
     generic: FxHashMap<(RootId, FunctionId), ContextId>,
     queue: Vec<ContextId>,
+    /// Joined contexts that are in the queue.
+    queued_generic: FxHashSet<ContextId>,
     total: usize,
 }
 
@@ -105,6 +108,7 @@ impl<'a> Instantiation<'a> {
             index: FxHashMap::default(),
             generic: FxHashMap::default(),
             queue: Vec::new(),
+            queued_generic: FxHashSet::default(),
             total: 0,
         }
     }
@@ -158,7 +162,7 @@ impl<'a> Instantiation<'a> {
         private: BTreeSet<u32>,
         mut entry: Path,
         parent: Option<(ContextId, u32)>,
-    ) {
+    ) -> ContextId {
         entry.released.clear();
         entry.acquired.clear();
         entry.overwritten.clear();
@@ -166,8 +170,9 @@ impl<'a> Instantiation<'a> {
         entry.escaped.clear();
         entry.escaped_arguments.clear();
         let chain = self.chain(root, function, parent);
-        let known = self.index.entry((root, function)).or_default().clone();
-        for id in known {
+        let count = self.index.entry((root, function)).or_default().len();
+        for position in 0..count {
+            let id = self.index[&(root, function)][position];
             let frame = id + 1;
             purge(&mut arguments, &mut entry, frame);
             let context = &mut self.contexts[id as usize];
@@ -178,13 +183,12 @@ impl<'a> Instantiation<'a> {
                 && context.argument_points == argument_points
             {
                 context.entered = context.entered.saturating_add(1);
-                return;
+                return id;
             }
         }
         let list = &self.index[&(root, function)];
         if list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL {
-            self.enter_generic(root, function, entry, parent);
-            return;
+            return self.enter_generic(root, function, entry, parent);
         }
         let id = self.contexts.len() as ContextId;
         self.contexts.push(Context {
@@ -202,6 +206,7 @@ impl<'a> Instantiation<'a> {
         self.total += 1;
         self.index.entry((root, function)).or_default().push(id);
         self.queue.push(id);
+        id
     }
 
     /// The calls that tell threads created below apart; none where no thread is created.
@@ -231,7 +236,7 @@ impl<'a> Instantiation<'a> {
         function: FunctionId,
         mut entry: Path,
         parent: Option<(ContextId, u32)>,
-    ) {
+    ) -> ContextId {
         self.joined_contexts = true;
         if let Some(&id) = self.generic.get(&(root, function)) {
             purge(&mut [], &mut entry, id + 1);
@@ -241,11 +246,11 @@ impl<'a> Instantiation<'a> {
             joined.join(&entry);
             if joined != context.entry {
                 context.entry = joined;
-                if !self.queue.contains(&id) {
+                if self.queued_generic.insert(id) {
                     self.queue.push(id);
                 }
             }
-            return;
+            return id;
         }
         let id = self.contexts.len() as ContextId;
         self.contexts.push(Context {
@@ -261,13 +266,23 @@ impl<'a> Instantiation<'a> {
             entered: 2,
         });
         self.generic.insert((root, function), id);
+        self.queued_generic.insert(id);
         self.queue.push(id);
+        id
     }
 
     fn process(&mut self, id: ContextId) {
+        self.queued_generic.remove(&id);
         let summary = self.summaries[self.contexts[id as usize].function.index()].clone();
+        // The state at the last call, relative and absolute: mostly the next one's, too.
+        let mut last: Option<(&Arc<Path>, Path)> = None;
         for call in &summary.calls {
-            self.call(id, call);
+            let entry = match last.take() {
+                Some((state, entry)) if Arc::ptr_eq(state, &call.state) => entry,
+                _ => self.absolute(id, &call.state),
+            };
+            self.call(id, call, &entry);
+            last = Some((&call.state, entry));
         }
         for create in &summary.creates {
             self.create(id, create);
@@ -319,7 +334,7 @@ impl<'a> Instantiation<'a> {
         path
     }
 
-    fn call(&mut self, id: ContextId, call: &Call) {
+    fn call(&mut self, id: ContextId, call: &Call, entry: &Path) {
         let arguments: Vec<Option<Sym>> = call
             .arguments
             .iter()
@@ -333,20 +348,13 @@ impl<'a> Instantiation<'a> {
                 private.insert(index as u32);
             }
         }
-        let entry = self.absolute(id, &call.state);
         let root = self.contexts[id as usize].root;
-        let in_cycle = self.is_repeated(self.contexts[id as usize].function, call.inst);
-        let times = if in_cycle { 2 } else { 1 };
-        for _ in 0..times {
-            self.enter(
-                root,
-                call.callee,
-                arguments.clone(),
-                Vec::new(),
-                private.clone(),
-                entry.clone(),
-                Some((id, call.inst)),
-            );
+        let parent = Some((id, call.inst));
+        let entry = entry.clone();
+        let entered = self.enter(root, call.callee, arguments, Vec::new(), private, entry, parent);
+        if self.is_repeated(self.contexts[id as usize].function, call.inst) {
+            let context = &mut self.contexts[entered as usize];
+            context.entered = context.entered.saturating_add(1);
         }
     }
 
@@ -554,71 +562,64 @@ impl<'a> Instantiation<'a> {
         self.threads.finish();
     }
 
+    /// The accesses of all contexts, each that differs in anything that matters once.
     fn collect(&mut self) {
-        let mut seen = FxHashSet::default();
-        let mut accesses = Vec::new();
-        for id in 0..self.contexts.len() as ContextId {
-            let context = &self.contexts[id as usize];
-            let (function, root) = (context.function, context.root);
-            let summary = &self.summaries[function.index()];
-            let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
-            for access in &summary.accesses {
-                let state = states
-                    .entry(Arc::as_ptr(&access.state))
-                    .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
-                    .clone();
-                let address = access
-                    .address
-                    .as_ref()
-                    .and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
-                let operand = self.operand(function, access.inst, access.operand);
-                let locations = address
-                    .as_ref()
-                    .and_then(|sym| self.locations_of(sym))
-                    .unwrap_or_else(|| self.points.value(self.program, function, &operand));
-                if !locations.iter().any(|at| self.shared[at.object as usize]) {
-                    continue;
-                }
-                let private = access.private
-                    || access
-                        .address
-                        .as_ref()
-                        .is_some_and(|sym| self.is_private(id, sym, &access.state));
-                let locks: Vec<_> =
-                    state.held.iter().map(|held| (held.lock.clone(), held.mode)).collect();
-                let threads: Vec<_> = state
-                    .threads
-                    .iter()
-                    .map(|(id, live)| (id.clone(), live.ended, live.current))
-                    .collect();
-                let key = (
-                    root,
-                    function,
-                    (access.inst, access.operand, access.kind, access.atomic, access.size),
-                    address.clone(),
-                    locks,
-                    threads,
-                    private,
-                );
-                if !seen.insert(key) {
-                    continue;
-                }
-                accesses.push(GuardedAccess {
-                    root,
-                    context: id,
-                    function,
-                    inst: access.inst,
-                    kind: access.kind,
-                    size: access.size,
-                    atomic: access.atomic,
-                    address,
-                    locations: locations.into(),
-                    state,
-                    private,
-                });
+        let mut distinct = Distinct::default();
+        let ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
+        // A batch at a time, so that not all contexts' copies are in memory at once.
+        for batch in ids.chunks(BATCH) {
+            let found: Vec<Vec<(u8, GuardedAccess)>> =
+                batch.par_iter().map(|&id| self.accesses_in(id)).collect();
+            for (operand, access) in found.into_iter().flatten() {
+                distinct.add(operand, access);
             }
         }
-        self.accesses = accesses;
+        self.accesses = distinct.accesses;
+    }
+
+    /// The accesses of one context, with the operand that each goes through.
+    fn accesses_in(&self, id: ContextId) -> Vec<(u8, GuardedAccess)> {
+        let context = &self.contexts[id as usize];
+        let (function, root) = (context.function, context.root);
+        let summary = &self.summaries[function.index()];
+        let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
+        let mut accesses = Vec::new();
+        for access in &summary.accesses {
+            let address =
+                access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
+            let locations =
+                address.as_ref().and_then(|sym| self.locations_of(sym)).unwrap_or_else(|| {
+                    let operand = self.operand(function, access.inst, access.operand);
+                    self.points.value(self.program, function, &operand)
+                });
+            if !locations.iter().any(|at| self.shared[at.object as usize]) {
+                continue;
+            }
+            let state = states
+                .entry(Arc::as_ptr(&access.state))
+                .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
+                .clone();
+            let private = access.private
+                || access
+                    .address
+                    .as_ref()
+                    .is_some_and(|sym| self.is_private(id, sym, &access.state));
+            let found = GuardedAccess {
+                root,
+                context: id,
+                function,
+                inst: access.inst,
+                kind: access.kind,
+                size: access.size,
+                atomic: access.atomic,
+                address,
+                locations: locations.into(),
+                state,
+                private,
+            };
+            accesses.push((access.operand, found));
+        }
+        accesses
     }
 
     fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {
@@ -688,6 +689,73 @@ impl<'a> Instantiation<'a> {
             }
             Atom::Load(_) | Atom::Expr(_) => return None,
         })
+    }
+}
+
+/// Contexts whose accesses are instantiated at a time.
+const BATCH: usize = 1024;
+
+type StateId = u32;
+
+/// Locks and threads of a state: states that differ in nothing else are one to an access.
+type StateKey = (Vec<(Sym, LockMode)>, Vec<(CreateId, bool, bool)>);
+
+type AccessKey = (RootId, FunctionId, (u32, u8, AccessKind, bool, u64), Option<Sym>, StateId, bool);
+
+/// Accesses that differ, with equal parts shared between them.
+#[derive(Default)]
+struct Distinct {
+    accesses: Vec<GuardedAccess>,
+    seen: FxHashSet<AccessKey>,
+    states: FxHashMap<StateKey, StateId>,
+    whole_states: FxHashSet<Arc<Path>>,
+    locations: FxHashSet<Arc<[Location]>>,
+    /// The state of the access before, which mostly is this one's, too.
+    last: Option<(Arc<Path>, Arc<Path>, StateId)>,
+}
+
+impl Distinct {
+    fn add(&mut self, operand: u8, mut access: GuardedAccess) {
+        let (state, id) = match &self.last {
+            Some((seen, state, id)) if Arc::ptr_eq(seen, &access.state) => (state.clone(), *id),
+            _ => self.state(&access.state),
+        };
+        self.last = Some((access.state.clone(), state.clone(), id));
+        let key = (
+            access.root,
+            access.function,
+            (access.inst, operand, access.kind, access.atomic, access.size),
+            access.address.clone(),
+            id,
+            access.private,
+        );
+        if !self.seen.insert(key) {
+            return;
+        }
+        access.state = state;
+        access.locations = match self.locations.get(&access.locations) {
+            Some(known) => known.clone(),
+            None => {
+                self.locations.insert(access.locations.clone());
+                access.locations
+            }
+        };
+        self.accesses.push(access);
+    }
+
+    fn state(&mut self, state: &Arc<Path>) -> (Arc<Path>, StateId) {
+        let locks = state.held.iter().map(|held| (held.lock.clone(), held.mode)).collect();
+        let threads =
+            state.threads.iter().map(|(id, live)| (id.clone(), live.ended, live.current)).collect();
+        let next = self.states.len() as StateId;
+        let id = *self.states.entry((locks, threads)).or_insert(next);
+        match self.whole_states.get(state) {
+            Some(known) => (known.clone(), id),
+            None => {
+                self.whole_states.insert(state.clone());
+                (state.clone(), id)
+            }
+        }
     }
 }
 

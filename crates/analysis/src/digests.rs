@@ -17,6 +17,11 @@ use crate::threads::{MAIN, RootId};
 pub trait Digest: Sync {
     /// The reason as reports count it.
     fn name(&self) -> &'static str;
+    /// Whether the answer depends on the accesses' threads, states and flags only, never on their
+    /// addresses or where they are in the code: then it is asked once for all that share those.
+    fn is_of_guards(&self) -> bool {
+        false
+    }
     /// Why the two cannot race, if this digest can tell.
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String>;
 }
@@ -38,19 +43,37 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &ThreadOrder,
     &ThreadLocal,
     &Ownership,
+    &NamedLock,
     &CreatorFrame,
     &ThreadArgument,
     &CommonLock,
     &AcquisitionHistory,
 ];
 
-/// The first digest that excludes the pair.
+/// The first digest that excludes the pair, by its number in [`DIGESTS`], and why.
 pub fn exclusion(
     a: &GuardedAccess,
     b: &GuardedAccess,
     whole: &Whole<'_>,
-) -> Option<(&'static str, String)> {
-    DIGESTS.iter().find_map(|digest| digest.excludes(a, b, whole).map(|why| (digest.name(), why)))
+) -> Option<(usize, String)> {
+    (0..)
+        .zip(DIGESTS)
+        .find_map(|(number, digest)| digest.excludes(a, b, whole).map(|why| (number, why)))
+}
+
+/// The same among the digests that look at the accesses themselves, for two whose guards do not
+/// exclude each other.
+pub fn access_exclusion(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<usize> {
+    DIGESTS
+        .iter()
+        .position(|digest| !digest.is_of_guards() && digest.excludes(a, b, whole).is_some())
+}
+
+/// The first digest that excludes all accesses which share the guards of these two.
+pub fn guard_exclusion(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<usize> {
+    DIGESTS
+        .iter()
+        .position(|digest| digest.is_of_guards() && digest.excludes(a, b, whole).is_some())
 }
 
 impl<'a> Whole<'a> {
@@ -113,7 +136,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether the access is made by a name of memory that belongs to its own thread.
-    fn is_own(&self, access: &GuardedAccess) -> bool {
+    pub fn is_own(&self, access: &GuardedAccess) -> bool {
         let Some(address) = &access.address else { return false };
         address.terms.iter().any(|(atom, scale)| {
             *scale == 1
@@ -158,6 +181,10 @@ impl Digest for BothAtomic {
         "atomic"
     }
 
+    fn is_of_guards(&self) -> bool {
+        true
+    }
+
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
         (a.atomic && b.atomic).then(|| "both accesses are atomic".to_owned())
     }
@@ -190,6 +217,10 @@ struct ThreadOrder;
 impl Digest for ThreadOrder {
     fn name(&self) -> &'static str {
         "order"
+    }
+
+    fn is_of_guards(&self) -> bool {
+        true
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
@@ -257,6 +288,10 @@ impl Digest for ThreadLocal {
         "thread-local"
     }
 
+    fn is_of_guards(&self) -> bool {
+        true
+    }
+
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
         (whole.is_own(a) && whole.is_own(b))
             .then(|| "each thread accesses an object of its own".to_owned())
@@ -269,6 +304,10 @@ struct Ownership;
 impl Digest for Ownership {
     fn name(&self) -> &'static str {
         "ownership"
+    }
+
+    fn is_of_guards(&self) -> bool {
+        true
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
@@ -412,6 +451,29 @@ fn fits(distance: i64, size_a: u64, size_b: u64, stride: i64) -> bool {
     stride > 0 && reach <= stride as u64
 }
 
+/// Both hold a lock that is one and the same by its name, whatever is accessed.
+struct NamedLock;
+
+impl Digest for NamedLock {
+    fn name(&self) -> &'static str {
+        "lock"
+    }
+
+    fn is_of_guards(&self) -> bool {
+        true
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let common = a.state.held.iter().any(|x| {
+            b.state.held.iter().any(|y| {
+                (x.mode == LockMode::Write || y.mode == LockMode::Write) && whole.same_name(x, y)
+            })
+        });
+        common.then(|| "both accesses hold the same lock".to_owned())
+    }
+}
+
+/// Both hold a lock that lies at the same distance from what they access.
 struct CommonLock;
 
 impl Digest for CommonLock {
@@ -438,17 +500,19 @@ impl Whole<'_> {
         if self.is_broken(x) || self.is_broken(y) {
             return false;
         }
+        self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
+    }
+
+    /// Whether the two are one lock, whatever is accessed.
+    fn same_name(&self, x: &Held, y: &Held) -> bool {
+        if self.is_broken(x) || self.is_broken(y) {
+            return false;
+        }
         if x.lock == y.lock && self.is_invariant(&x.lock) {
             return true;
         }
-        if let ([p], [q]) = (&*x.points, &*y.points)
-            && p == q
-            && p.stride == 0
-            && self.singletons[p.object as usize]
-        {
-            return true;
-        }
-        self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
+        matches!((&*x.points, &*y.points), ([p], [q])
+            if p == q && p.stride == 0 && self.singletons[p.object as usize])
     }
 
     /// Whether some thread may release the lock although it never took it.
@@ -514,6 +578,10 @@ struct AcquisitionHistory;
 impl Digest for AcquisitionHistory {
     fn name(&self) -> &'static str {
         "history"
+    }
+
+    fn is_of_guards(&self) -> bool {
+        true
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {

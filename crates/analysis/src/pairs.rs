@@ -1,21 +1,35 @@
 //! Candidate pairs: accesses that may touch a common byte, at least one of them writing, that no
 //! digest excludes. Found through an index by object and place, never by comparing all with all.
+//!
+//! Most pairs are excluded by what their threads and states are, whatever the accesses: one lock
+//! around everything, or one thread that is joined before another starts. Accesses with the same
+//! thread, state and flags share a [`Guard`]; guards are compared first, each two of them once,
+//! and only accesses whose guards do not exclude each other are looked at one by one.
+//!
+//! Of the pairs of one pair of instructions only the one that ranks highest is kept: the others
+//! would end in the same race.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use racewarden_finding::AccessKind;
-use rustc_hash::{FxHashMap, FxHashSet};
+use racewarden_ir::FunctionId;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::contexts::GuardedAccess;
-use crate::digests::{Whole, exclusion};
+use crate::digests::{DIGESTS, Whole, access_exclusion, guard_exclusion};
 use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
+use crate::ranking::score;
+use crate::state::Path;
+use crate::threads::RootId;
 
 #[derive(Debug, Default)]
 pub struct Pairs {
     /// Indices of accesses, smaller first, with the object both may touch.
     pub candidates: Vec<(u32, u32, ObjectId)>,
-    /// How many pairs each digest excluded.
+    /// How many pairs each digest excluded, counted at each place where they may meet.
     pub excluded: BTreeMap<String, u64>,
     /// Accesses through pointers with too many targets.
     pub vague: u64,
@@ -23,162 +37,414 @@ pub struct Pairs {
     pub left_out: Vec<(ObjectId, u64)>,
 }
 
-/// Pairs looked at per object before the rest is left out with a note.
-const MAX_PAIRS: u64 = 4_000_000;
+/// Pairs looked at one by one per object before the rest is left out with a note.
+const MAX_PAIRS: u64 = 20_000_000;
 
-/// Accesses to one place of one object, with one size.
+type GuardId = u32;
+
+/// What accesses have in common that digests can judge without looking at their addresses.
+#[derive(PartialEq, Eq, Hash)]
+struct Guard {
+    root: RootId,
+    /// The state without what no digest reads.
+    state: Path,
+    atomic: bool,
+    private: bool,
+    own: bool,
+}
+
+/// Guards of all accesses, and which of them exclude each other.
+struct Guards {
+    of_access: Vec<GuardId>,
+    /// One access of each guard.
+    sample: Vec<u32>,
+    /// By pair: 0 unknown, 1 not excluded, else 2 + the digest's number. Empty for too many.
+    verdicts: Vec<AtomicU8>,
+}
+
+/// Guards for which each pair's verdict is kept.
+const MAX_TABLE: usize = 4096;
+
+impl Guards {
+    fn new(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Self {
+        let mut ids: FxHashMap<Guard, GuardId> = FxHashMap::default();
+        // States are shared by all accesses between two changes of them.
+        let mut known: FxHashMap<(*const Path, RootId, u8), GuardId> = FxHashMap::default();
+        let mut guards = Guards { of_access: Vec::new(), sample: Vec::new(), verdicts: Vec::new() };
+        for (number, access) in accesses.iter().enumerate() {
+            let own = whole.is_own(access);
+            let flags =
+                u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(own) << 2;
+            let key = (std::sync::Arc::as_ptr(&access.state), access.root, flags);
+            let id = *known.entry(key).or_insert_with(|| {
+                let guard = Guard {
+                    root: access.root,
+                    state: bare(&access.state),
+                    atomic: access.atomic,
+                    private: access.private,
+                    own,
+                };
+                let next = ids.len() as GuardId;
+                let id = *ids.entry(guard).or_insert(next);
+                if id == next {
+                    guards.sample.push(number as u32);
+                }
+                id
+            });
+            guards.of_access.push(id);
+        }
+        if guards.sample.len() <= MAX_TABLE {
+            let pairs = guards.sample.len() * (guards.sample.len() + 1) / 2;
+            guards.verdicts.resize_with(pairs, AtomicU8::default);
+        }
+        guards
+    }
+
+    /// The number of the digest that keeps accesses under these guards apart.
+    fn excluded(
+        &self,
+        a: GuardId,
+        b: GuardId,
+        accesses: &[GuardedAccess],
+        whole: &Whole<'_>,
+    ) -> Option<usize> {
+        let (low, high) = (a.min(b) as usize, a.max(b) as usize);
+        let cell = self.verdicts.get(high * (high + 1) / 2 + low);
+        // Every thread computes the same verdict: whichever stores it first is right.
+        match cell.map_or(0, |cell| cell.load(Ordering::Relaxed)) {
+            0 => {}
+            1 => return None,
+            found => return Some(usize::from(found) - 2),
+        }
+        let sample = |guard: usize| &accesses[self.sample[guard] as usize];
+        let found = guard_exclusion(sample(low), sample(high), whole);
+        if let Some(cell) = cell {
+            cell.store(found.map_or(1, |digest| digest as u8 + 2), Ordering::Relaxed);
+        }
+        found
+    }
+}
+
+/// The state without what digests do not look at: it would part guards that behave the same.
+fn bare(state: &Path) -> Path {
+    let mut state = state.clone();
+    state.released.clear();
+    state.acquired.clear();
+    state.overwritten.clear();
+    state.escaped.clear();
+    state.escaped_arguments.clear();
+    state.facts.clear();
+    for held in &mut state.held {
+        held.acquired_at = (FunctionId(0), 0);
+        held.count = 1;
+    }
+    state
+}
+
+/// Accesses to one place of one object, with one size, by guard.
 struct Cell {
     location: Location,
     size: u64,
+    guards: BTreeMap<GuardId, Members>,
+}
+
+#[derive(Default)]
+struct Members {
     reads: Vec<u32>,
     writes: Vec<u32>,
 }
 
-pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
-    let mut index: BTreeMap<ObjectId, FxHashMap<(Location, u64), Cell>> = BTreeMap::new();
-    let blob = whole.instantiation.points.blob().object;
-    let mut vague = 0;
-    for (number, access) in accesses.iter().enumerate() {
-        for &location in access.locations.iter() {
-            vague += u64::from(location.object == blob);
-            if location.object == blob || !whole.instantiation.shared[location.object as usize] {
-                continue;
-            }
-            let cell = index
-                .entry(location.object)
-                .or_default()
-                .entry((location, access.size))
-                .or_insert_with(|| Cell {
-                    location,
-                    size: access.size,
-                    reads: Vec::new(),
-                    writes: Vec::new(),
-                });
-            match access.kind {
-                AccessKind::Read => cell.reads.push(number as u32),
-                AccessKind::Write => cell.writes.push(number as u32),
+/// A place in the code and what it does there.
+type Spot = (FunctionId, u32, AccessKind);
+
+/// What the search of one object found.
+#[derive(Default)]
+struct Found {
+    /// Pairs that each digest excluded.
+    excluded: Vec<u64>,
+    /// The pair that ranks highest, by the two spots.
+    best: FxHashMap<(Spot, Spot), Best>,
+    left_out: u64,
+    looked: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Best {
+    rank: u32,
+    pair: (u32, u32),
+    object: ObjectId,
+}
+
+impl Best {
+    /// The higher rank, then the accesses that come first.
+    fn beats(&self, other: &Best) -> bool {
+        (other.rank, self.pair, self.object) < (self.rank, other.pair, other.object)
+    }
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.excluded.resize(DIGESTS.len(), 0);
+        for (own, more) in self.excluded.iter_mut().zip(other.excluded) {
+            *own += more;
+        }
+        for (spots, best) in other.best {
+            self.keep(spots, best);
+        }
+    }
+
+    fn keep(&mut self, spots: (Spot, Spot), best: Best) {
+        match self.best.get(&spots) {
+            Some(known) if !best.beats(known) => {}
+            _ => {
+                self.best.insert(spots, best);
             }
         }
     }
+
+    fn count(&mut self, digest: usize, pairs: u64) {
+        self.excluded.resize(DIGESTS.len(), 0);
+        self.excluded[digest] += pairs;
+    }
+}
+
+/// What a search reads.
+struct Search<'a> {
+    accesses: &'a [GuardedAccess],
+    whole: &'a Whole<'a>,
+    guards: Guards,
+}
+
+pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
+    let search = Search { accesses, whole, guards: Guards::new(accesses, whole) };
+    let (index, vague) = search.index();
+    let objects: Vec<(ObjectId, Found)> = index
+        .into_par_iter()
+        .map(|(object, cells)| {
+            let mut cells: Vec<Cell> = cells.into_values().collect();
+            cells.sort_by_key(|cell| (cell.location, cell.size));
+            (object, search.object(object, &cells))
+        })
+        .collect();
     let mut pairs = Pairs { vague, ..Pairs::default() };
-    let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
-    for (object, cells) in index {
-        let mut cells: Vec<Cell> = cells.into_values().collect();
-        cells.sort_by_key(|cell| (cell.location, cell.size));
-        search(object, &cells, accesses, whole, &mut pairs, &mut seen);
+    let mut all = Found::default();
+    for (object, found) in objects {
+        if found.left_out > 0 {
+            pairs.left_out.push((object, found.left_out));
+        }
+        all.add(found);
     }
     if vague > 0 {
-        search_fields(accesses, whole, &mut pairs, &mut seen);
+        all.add(search.fields());
     }
+    for (digest, count) in DIGESTS.iter().zip(&all.excluded) {
+        if *count > 0 {
+            *pairs.excluded.entry(digest.name().to_owned()).or_default() += count;
+        }
+    }
+    pairs.candidates =
+        all.best.into_values().map(|best| (best.pair.0, best.pair.1, best.object)).collect();
     pairs.candidates.sort_unstable();
     pairs
 }
 
-/// Accesses through the blob may be to any of its objects; only those that the source calls by
-/// the same field of the same type are looked at (RELAY's filter 2 drops them all).
-fn search_fields(
-    accesses: &[GuardedAccess],
-    whole: &Whole<'_>,
-    pairs: &mut Pairs,
-    seen: &mut FxHashSet<(u32, u32)>,
-) {
-    let points = whole.instantiation.points;
-    let blob = points.blob();
-    let naming = Naming { instantiation: whole.instantiation };
-    let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
-    for (number, access) in accesses.iter().enumerate() {
-        let inside = access.locations.iter().any(|at| points.in_blob(at.object));
-        if inside && let Some(field) = naming.field(access) {
-            let through = access.locations.iter().any(|at| at.object == blob.object);
-            fields.entry(field).or_default().push((number as u32, through));
-        }
+type Index = BTreeMap<ObjectId, FxHashMap<(Location, u64), Cell>>;
+
+impl Search<'_> {
+    fn access(&self, number: u32) -> &GuardedAccess {
+        &self.accesses[number as usize]
     }
-    for list in fields.values() {
-        let mut looked = 0;
-        for (position, &(first, vague)) in list.iter().enumerate() {
-            for &(second, other_vague) in &list[position..] {
-                let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
-                looked += 1;
-                if looked > MAX_PAIRS_PER_FIELD
-                    || !(vague || other_vague)
-                    || !a.kind.conflicts_with(b.kind)
-                {
+
+    /// Whether pairs are looked for in this object's own cells.
+    fn is_indexed(&self, object: ObjectId) -> bool {
+        let instantiation = self.whole.instantiation;
+        object != instantiation.points.blob().object && instantiation.shared[object as usize]
+    }
+
+    fn index(&self) -> (Index, u64) {
+        let blob = self.whole.instantiation.points.blob().object;
+        let mut index = Index::new();
+        let mut vague = 0;
+        for (number, access) in self.accesses.iter().enumerate() {
+            for &location in access.locations.iter() {
+                vague += u64::from(location.object == blob);
+                if !self.is_indexed(location.object) {
                     continue;
                 }
-                if seen.insert((first.min(second), first.max(second))) {
-                    judge(
-                        (first.min(second), first.max(second)),
-                        blob.object,
-                        accesses,
-                        whole,
-                        pairs,
-                    );
+                let size = access.size;
+                let cell = index
+                    .entry(location.object)
+                    .or_default()
+                    .entry((location, size))
+                    .or_insert_with(|| Cell { location, size, guards: BTreeMap::new() });
+                let members = cell.guards.entry(self.guards.of_access[number]).or_default();
+                match access.kind {
+                    AccessKind::Read => members.reads.push(number as u32),
+                    AccessKind::Write => members.writes.push(number as u32),
                 }
             }
         }
+        (index, vague)
+    }
+
+    fn object(&self, object: ObjectId, cells: &[Cell]) -> Found {
+        let mut found = Found::default();
+        for (position, a) in cells.iter().enumerate() {
+            for (later, b) in cells.iter().enumerate().skip(position) {
+                if may_overlap(a.location, a.size, b.location, b.size) {
+                    self.cells(object, (a, b), later == position, &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    fn cells(&self, object: ObjectId, (a, b): (&Cell, &Cell), same: bool, found: &mut Found) {
+        for (&first, x) in &a.guards {
+            // Each two guards of one cell once.
+            let others = b.guards.range(if same { first.. } else { 0.. });
+            for (&second, y) in others {
+                let itself = same && first == second;
+                let mut lists = vec![(&x.writes, &y.writes, itself), (&x.writes, &y.reads, false)];
+                if !itself {
+                    lists.push((&x.reads, &y.writes, false));
+                }
+                let excluded = self.guards.excluded(first, second, self.accesses, self.whole);
+                for (left, right, symmetric) in lists {
+                    match excluded {
+                        Some(digest) => {
+                            let (n, m) = (left.len() as u64, right.len() as u64);
+                            let pairs = if symmetric { n * n.saturating_sub(1) / 2 } else { n * m };
+                            found.count(digest, pairs);
+                        }
+                        None => {
+                            let places = (a.location, b.location);
+                            self.lists(object, places, (left, right), symmetric, found);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn lists(
+        &self,
+        object: ObjectId,
+        places: (Location, Location),
+        (left, right): (&[u32], &[u32]),
+        symmetric: bool,
+        found: &mut Found,
+    ) {
+        for (i, &first) in left.iter().enumerate() {
+            let others = if symmetric { &right[i..] } else { right };
+            for &second in others {
+                found.looked += 1;
+                if found.looked > MAX_PAIRS {
+                    found.left_out += 1;
+                } else if self.is_first_meeting(first, second, places) {
+                    self.judge((first.min(second), first.max(second)), object, found);
+                }
+            }
+        }
+    }
+
+    /// The first places where the two accesses meet: there they are judged.
+    fn first_meeting(&self, first: u32, second: u32) -> Option<(Location, Location)> {
+        let (a, b) = (self.access(first), self.access(second));
+        for &x in a.locations.iter().filter(|at| self.is_indexed(at.object)) {
+            let start = b.locations.partition_point(|y| y.object < x.object);
+            for &y in b.locations[start..].iter().take_while(|y| y.object == x.object) {
+                if may_overlap(x, a.size, y, b.size) {
+                    return Some((x, y));
+                }
+            }
+        }
+        None
+    }
+
+    fn is_first_meeting(&self, first: u32, second: u32, places: (Location, Location)) -> bool {
+        let single = |number: u32| self.access(number).locations.len() == 1;
+        (single(first) && single(second)) || self.first_meeting(first, second) == Some(places)
+    }
+
+    fn spots(&self, (first, second): (u32, u32)) -> (Spot, Spot) {
+        let spot = |access: &GuardedAccess| (access.function, access.inst, access.kind);
+        let (a, b) = (spot(self.access(first)), spot(self.access(second)));
+        if a <= b { (a, b) } else { (b, a) }
+    }
+
+    fn judge(&self, pair: (u32, u32), object: ObjectId, found: &mut Found) {
+        let (a, b) = (self.access(pair.0), self.access(pair.1));
+        // One access with itself races only when its thread has several instances.
+        if pair.0 == pair.1 && !self.whole.instantiation.threads.roots[a.root as usize].many {
+            return;
+        }
+        let spots = self.spots(pair);
+        let rank = score(a, b, object, self.whole);
+        let best = Best { rank, pair, object };
+        if found.best.get(&spots).is_some_and(|known| !best.beats(known)) {
+            return;
+        }
+        match access_exclusion(a, b, self.whole) {
+            Some(digest) => found.count(digest, 1),
+            None => found.keep(spots, best),
+        }
+    }
+
+    /// Accesses through the blob may be to any of its objects; only those that the source calls by
+    /// the same field of the same type are looked at (RELAY's filter 2 drops them all).
+    fn fields(&self) -> Found {
+        let points = self.whole.instantiation.points;
+        let blob = points.blob().object;
+        let naming = Naming { instantiation: self.whole.instantiation };
+        let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
+        let mut names: FxHashMap<(FunctionId, u32), Option<String>> = FxHashMap::default();
+        for (number, access) in self.accesses.iter().enumerate() {
+            if !access.locations.iter().any(|at| points.in_blob(at.object)) {
+                continue;
+            }
+            let name = names
+                .entry((access.function, access.inst))
+                .or_insert_with(|| naming.field(access))
+                .clone();
+            if let Some(field) = name {
+                let through = access.locations.iter().any(|at| at.object == blob);
+                fields.entry(field).or_default().push((number as u32, through));
+            }
+        }
+        let lists: Vec<_> = fields.into_values().collect();
+        let found: Vec<Found> = lists.par_iter().map(|list| self.field(list, blob)).collect();
+        let mut all = Found::default();
+        found.into_iter().for_each(|one| all.add(one));
+        all
+    }
+
+    fn field(&self, list: &[(u32, bool)], blob: ObjectId) -> Found {
+        let mut found = Found::default();
+        for (position, &(first, vague)) in list.iter().enumerate() {
+            for &(second, other_vague) in &list[position..] {
+                let (a, b) = (self.access(first), self.access(second));
+                if !(vague || other_vague)
+                    || !a.kind.conflicts_with(b.kind)
+                    || self.first_meeting(first, second).is_some()
+                {
+                    continue;
+                }
+                found.looked += 1;
+                if found.looked > MAX_PAIRS_PER_FIELD {
+                    return found;
+                }
+                let guard = |number: u32| self.guards.of_access[number as usize];
+                let excluded =
+                    self.guards.excluded(guard(first), guard(second), self.accesses, self.whole);
+                match excluded {
+                    Some(digest) => found.count(digest, u64::from(first != second)),
+                    None => self.judge((first.min(second), first.max(second)), blob, &mut found),
+                }
+            }
+        }
+        found
     }
 }
 
 const MAX_PAIRS_PER_FIELD: u64 = 20_000;
-
-fn search(
-    object: ObjectId,
-    cells: &[Cell],
-    accesses: &[GuardedAccess],
-    whole: &Whole<'_>,
-    pairs: &mut Pairs,
-    seen: &mut FxHashSet<(u32, u32)>,
-) {
-    let mut looked = 0u64;
-    let mut left_out = 0u64;
-    for (position, a) in cells.iter().enumerate() {
-        for (later, b) in cells.iter().enumerate().skip(position) {
-            if !may_overlap(a.location, a.size, b.location, b.size) {
-                continue;
-            }
-            let same = later == position;
-            let mut visit = |x: &[u32], y: &[u32], symmetric: bool| {
-                for (i, &first) in x.iter().enumerate() {
-                    let others = if symmetric { &y[i..] } else { y };
-                    for &second in others {
-                        looked += 1;
-                        if looked > MAX_PAIRS {
-                            left_out += 1;
-                            continue;
-                        }
-                        let key = (first.min(second), first.max(second));
-                        if seen.insert(key) {
-                            judge(key, object, accesses, whole, pairs);
-                        }
-                    }
-                }
-            };
-            visit(&a.writes, &b.writes, same);
-            visit(&a.writes, &b.reads, false);
-            if !same {
-                visit(&a.reads, &b.writes, false);
-            }
-        }
-    }
-    if left_out > 0 {
-        pairs.left_out.push((object, left_out));
-    }
-}
-
-fn judge(
-    (first, second): (u32, u32),
-    object: ObjectId,
-    accesses: &[GuardedAccess],
-    whole: &Whole<'_>,
-    pairs: &mut Pairs,
-) {
-    let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
-    // One access with itself races only when its thread has several instances.
-    if first == second && !whole.instantiation.threads.roots[a.root as usize].many {
-        return;
-    }
-    match exclusion(a, b, whole) {
-        Some((reason, _)) => *pairs.excluded.entry(reason.to_owned()).or_default() += 1,
-        None => pairs.candidates.push((first, second, object)),
-    }
-}

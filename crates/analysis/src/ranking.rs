@@ -61,11 +61,27 @@ fn rank(
     object: ObjectId,
     whole: &Whole<'_>,
 ) -> (u32, Vec<String>) {
-    let mut rank: i32 = 60;
     let mut reasons = Vec::new();
-    let mut change = |by: i32, reason: &str| {
+    let rank = weigh(a, b, object, whole, &mut |reason| reasons.push(reason.to_owned()));
+    (rank, reasons)
+}
+
+/// The rank of a candidate, without its reasons.
+pub fn score(a: &GuardedAccess, b: &GuardedAccess, object: ObjectId, whole: &Whole<'_>) -> u32 {
+    weigh(a, b, object, whole, &mut |_| {})
+}
+
+fn weigh(
+    a: &GuardedAccess,
+    b: &GuardedAccess,
+    object: ObjectId,
+    whole: &Whole<'_>,
+    say: &mut impl FnMut(&'static str),
+) -> u32 {
+    let mut rank: i32 = 60;
+    let mut change = |by: i32, reason: &'static str| {
         rank += by;
-        reasons.push(reason.to_owned());
+        say(reason);
     };
     if a.state.held.is_empty() && b.state.held.is_empty() {
         change(10, "no lock is held at either access");
@@ -110,17 +126,21 @@ fn rank(
     if a.atomic != b.atomic {
         change(5, "one access is atomic and the other is not");
     }
-    (rank.clamp(1, 100) as u32, reasons)
+    rank.clamp(1, 100) as u32
 }
 
 /// Stage II: a race whose access always comes after another one of the same thread on the same
 /// object, under at least the same locks, is ranked below that one's race.
 fn cover(races: &mut [Race]) {
+    let mut by_object: BTreeMap<&str, Vec<&Race>> = BTreeMap::new();
+    for race in races.iter() {
+        by_object.entry(&race.object).or_default().push(race);
+    }
     let covers: Vec<Option<String>> = races
         .iter()
         .map(|race| {
-            races.iter().find_map(|other| {
-                if std::ptr::eq(race, other) || other.object != race.object {
+            by_object[race.object.as_str()].iter().find_map(|other| {
+                if std::ptr::eq(race, *other) {
                     return None;
                 }
                 for (kept, moved) in [(0, 1), (1, 0)] {

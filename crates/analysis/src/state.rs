@@ -67,7 +67,7 @@ impl CreateId {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Held {
     pub lock: Sym,
     pub points: Arc<[Location]>,
@@ -83,7 +83,7 @@ pub struct Held {
 }
 
 /// A lock that may have been released: by name, or only by where the pointer may lead.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Released {
     pub lock: Option<Sym>,
     pub points: Arc<[Location]>,
@@ -91,7 +91,7 @@ pub struct Released {
     pub any: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Live {
     /// Where the thread's handle is stored, while it is certain that it still is there.
     pub handle: Option<Sym>,
@@ -112,7 +112,7 @@ pub struct Live {
 }
 
 /// `first`, `first + scale`, … one handle per index from `start` below `bound`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandleRange {
     pub base: Sym,
     pub scale: i64,
@@ -120,13 +120,13 @@ pub struct HandleRange {
     pub bound: Sym,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fact {
     Equals(i64),
     Differs(i64),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Path {
     pub held: Shared<Vec<Held>>,
     pub released: Shared<BTreeSet<Released>>,

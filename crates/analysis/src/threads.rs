@@ -174,12 +174,20 @@ impl Threads {
         result
     }
 
+    /// Whether `other` is among the roots that [`Self::alive`] finds.
+    fn is_alive(&self, state: &Path, other: RootId) -> bool {
+        state.threads.iter().any(|(create, live)| {
+            let after = if live.ended { &self.survivors } else { &self.descendants };
+            self.of_create(create).any(|root| after[root as usize].contains(&other))
+        })
+    }
+
     /// Whether `other` may run beside a point of `own` in this state.
     pub fn beside(&self, own: RootId, state: &Path, other: RootId) -> bool {
         if own == other {
             return self.roots[own as usize].many;
         }
-        self.alive(state).contains(&other) || self.inherited[own as usize].contains(&other)
+        self.inherited[own as usize].contains(&other) || self.is_alive(state, other)
     }
 
     /// Whether two accesses by one thread of `family`, or by threads it created itself, never
@@ -205,10 +213,10 @@ impl Threads {
                 && self.roots[root as usize]
                     .births
                     .iter()
-                    .any(|(_, state)| self.alive(state).contains(&other))
+                    .any(|(_, state)| self.is_alive(state, other))
         };
-        !(self.alive(state_a).contains(&b)
-            || self.alive(state_b).contains(&a)
+        !(self.is_alive(state_a, b)
+            || self.is_alive(state_b, a)
             || born_beside(a, b)
             || born_beside(b, a))
     }

@@ -234,6 +234,7 @@ impl<'a> Flow<'a> {
         let range = &self.function.blocks[block as usize];
         let cyclic = self.cfg.in_cycle[block as usize];
         let mut shown: Option<Arc<Path>> = None;
+        let mut last: Option<Arc<Path>> = None;
         for inst in range.start.0..range.end.0 {
             if paths.is_empty() {
                 self.thrown.clear();
@@ -248,9 +249,15 @@ impl<'a> Flow<'a> {
                 shown = None;
             }
             if self.recording.is_some() && is_interesting(op) {
-                let state = shown
-                    .take()
-                    .unwrap_or_else(|| Arc::new(joined(paths).expect("at least one path")));
+                let state = shown.take().unwrap_or_else(|| {
+                    let state = joined(paths).expect("at least one path");
+                    // Most calls change nothing: whoever binds states binds each only once.
+                    match &last {
+                        Some(last) if **last == state => last.clone(),
+                        _ => Arc::new(state),
+                    }
+                });
+                last = Some(state.clone());
                 self.recording = Some(state.clone());
                 shown = Some(state);
             }

@@ -99,6 +99,8 @@ pub struct MemoryCopy {
     pub from: Node,
     /// Bytes, 0 when unknown.
     pub length: u64,
+    /// Every source goes to every target, wherever in them: they are too many to pair.
+    pub whole: bool,
 }
 
 type Key = (i64, u32);
@@ -110,6 +112,7 @@ struct Memory {
     loads: Vec<(Key, Node)>,
     load_set: FxHashSet<(Key, Node)>,
     copies: Vec<(Location, Location, u64)>,
+    copy_set: FxHashSet<(Location, Location, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -136,6 +139,9 @@ pub struct Solver {
 
 /// Places in one set before its node joins the blob.
 const MAX_SET: usize = 400;
+
+/// Pairs of source and target that a copy of memory follows byte by byte.
+const MAX_COPIES: usize = 4096;
 
 impl Solver {
     pub fn node(&mut self) -> Node {
@@ -222,7 +228,7 @@ impl Solver {
 
     pub fn copy_memory(&mut self, to: Node, from: Node, length: u64) {
         let copy = self.copies.len() as u32;
-        self.copies.push(MemoryCopy { to, from, length });
+        self.copies.push(MemoryCopy { to, from, length, whole: false });
         self.watch(to, Watch::CopyTo { copy });
         self.watch(from, Watch::CopyFrom { copy });
     }
@@ -296,6 +302,9 @@ impl Solver {
             }
             Watch::CopyTo { copy } => {
                 let MemoryCopy { from, length, .. } = self.copies[copy as usize];
+                if self.copies_whole(copy) {
+                    return;
+                }
                 let sources = self.set(from).to_vec();
                 for &to in items {
                     for &from in &sources {
@@ -305,6 +314,9 @@ impl Solver {
             }
             Watch::CopyFrom { copy } => {
                 let MemoryCopy { to, length, .. } = self.copies[copy as usize];
+                if self.copies_whole(copy) {
+                    return;
+                }
                 let targets = self.set(to).to_vec();
                 for &from in items {
                     for &to in &targets {
@@ -316,6 +328,19 @@ impl Solver {
                 self.new_targets.extend(items.iter().map(|&item| (site, item)));
             }
         }
+    }
+
+    /// Whether the copy has so many sources and targets that it is one load and one store of
+    /// everything; sees to it when it has become so.
+    fn copies_whole(&mut self, copy: u32) -> bool {
+        let MemoryCopy { to, from, whole, .. } = self.copies[copy as usize];
+        if !whole && self.set(to).len() * self.set(from).len() > MAX_COPIES {
+            self.copies[copy as usize].whole = true;
+            let contents = self.node();
+            self.watch(from, Watch::Load { to: contents, wide: true });
+            self.watch(to, Watch::Store { from: contents, wide: true });
+        }
+        self.copies[copy as usize].whole
     }
 
     fn key(&self, location: LocationId, wide: bool) -> (ObjectId, Key) {
@@ -394,7 +419,7 @@ impl Solver {
             return self.edge(blob, cell);
         }
         let memory = self.memory.entry(from.object).or_default();
-        if memory.copies.contains(&(to, from, length)) {
+        if !memory.copy_set.insert((to, from, length)) {
             return;
         }
         memory.copies.push((to, from, length));
