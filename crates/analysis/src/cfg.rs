@@ -24,6 +24,8 @@ pub struct Cfg {
     pub loops: Vec<Loop>,
     /// Innermost natural loop of each block, `u32::MAX` for none.
     pub loop_of: Vec<u32>,
+    /// The loop that each block is the header of, `u32::MAX` for none.
+    pub headed: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -53,6 +55,7 @@ impl Cfg {
             block_of: vec![0; function.instructions.len()],
             in_cycle: vec![false; count],
             loop_of: vec![NONE; count],
+            headed: vec![NONE; count],
             ..Cfg::default()
         };
         for (index, block) in function.blocks.iter().enumerate() {
@@ -76,6 +79,11 @@ impl Cfg {
             cfg.compute_loops();
         }
         cfg
+    }
+
+    /// The natural loop with this header.
+    pub fn loop_at(&self, header: u32) -> Option<&Loop> {
+        self.loops.get(self.headed[header as usize] as usize)
     }
 
     fn compute_order(&mut self) {
@@ -192,6 +200,7 @@ impl Cfg {
             }
             blocks.sort_unstable();
             let index = self.loops.len() as u32;
+            self.headed[header as usize] = index;
             for &block in &blocks {
                 self.loop_of[block as usize] = index;
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use racewarden_finding::{Engine, Note, Report, conclude};
 use racewarden_ir::{FunctionId, Linkage, Program};
 use racewarden_models::Models;
-use rayon::prelude::*;
 
+use crate::bottom_up::{Done, bottom_up};
 use crate::callgraph::{CallGraph, Phases};
 use crate::contexts::Instantiation;
 use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
@@ -174,7 +174,7 @@ impl<'a> Foundation<'a> {
         foundation
     }
 
-    /// Summaries of all reachable functions, bottom-up, each level of the call graph in parallel.
+    /// Summaries of all reachable functions, bottom-up.
     fn summarise(&self) -> Vec<Arc<Summary>> {
         let env = Env {
             program: self.program,
@@ -184,18 +184,18 @@ impl<'a> Foundation<'a> {
             stable: &self.sharing.stable,
             tainted_handles: &self.sharing.tainted_handles,
         };
-        let count = self.program.module.functions.len();
-        let mut summaries: Vec<Option<Arc<Summary>>> = vec![None; count];
-        for level in &self.graph.levels {
-            let solved: Vec<Vec<(FunctionId, Arc<Summary>)>> = level
-                .par_iter()
-                .filter(|component| component.iter().any(|id| self.reachable[id.index()]))
-                .map(|component| self.component(&env, &summaries, component))
-                .collect();
-            for (id, summary) in solved.into_iter().flatten() {
-                summaries[id.index()] = Some(summary);
-            }
-        }
+        let components: Vec<&[FunctionId]> = self
+            .graph
+            .levels
+            .iter()
+            .flatten()
+            .map(Vec::as_slice)
+            .filter(|component| component.iter().any(|id| self.reachable[id.index()]))
+            .collect();
+        let solve = |component: &[FunctionId], done: &Done<Arc<Summary>>| {
+            self.component(&env, done, component)
+        };
+        let summaries = bottom_up(&components, &self.graph.callees, &solve);
         summaries.into_iter().map(Option::unwrap_or_default).collect()
     }
 
@@ -203,7 +203,7 @@ impl<'a> Foundation<'a> {
     fn component(
         &self,
         env: &Env<'_>,
-        done: &[Option<Arc<Summary>>],
+        done: &Done<Arc<Summary>>,
         component: &[FunctionId],
     ) -> Vec<(FunctionId, Arc<Summary>)> {
         let recursive =
@@ -220,7 +220,7 @@ impl<'a> Foundation<'a> {
                 }
                 let lookup = |callee: FunctionId| match component.binary_search(&callee) {
                     Ok(position) => own[position].clone(),
-                    Err(_) => done[callee.index()].clone(),
+                    Err(_) => done[callee.index()].get().cloned(),
                 };
                 let mut summary = flow::analyse(env, &lookup, id);
                 if recursive && round >= limit {

@@ -10,13 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use racewarden_finding::{AccessKind, LockMode};
+use racewarden_finding::AccessKind;
 use racewarden_ir::{ArgId, Callee, FunctionId, Op, Program, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::callgraph::CallGraph;
+use crate::distinct::Distinct;
 use crate::effects::{Effect, Effects, Entry};
 use crate::flow::compose;
 use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
@@ -694,70 +695,6 @@ impl<'a> Instantiation<'a> {
 
 /// Contexts whose accesses are instantiated at a time.
 const BATCH: usize = 1024;
-
-type StateId = u32;
-
-/// Locks and threads of a state: states that differ in nothing else are one to an access.
-type StateKey = (Vec<(Sym, LockMode)>, Vec<(CreateId, bool, bool)>);
-
-type AccessKey = (RootId, FunctionId, (u32, u8, AccessKind, bool, u64), Option<Sym>, StateId, bool);
-
-/// Accesses that differ, with equal parts shared between them.
-#[derive(Default)]
-struct Distinct {
-    accesses: Vec<GuardedAccess>,
-    seen: FxHashSet<AccessKey>,
-    states: FxHashMap<StateKey, StateId>,
-    whole_states: FxHashSet<Arc<Path>>,
-    locations: FxHashSet<Arc<[Location]>>,
-    /// The state of the access before, which mostly is this one's, too.
-    last: Option<(Arc<Path>, Arc<Path>, StateId)>,
-}
-
-impl Distinct {
-    fn add(&mut self, operand: u8, mut access: GuardedAccess) {
-        let (state, id) = match &self.last {
-            Some((seen, state, id)) if Arc::ptr_eq(seen, &access.state) => (state.clone(), *id),
-            _ => self.state(&access.state),
-        };
-        self.last = Some((access.state.clone(), state.clone(), id));
-        let key = (
-            access.root,
-            access.function,
-            (access.inst, operand, access.kind, access.atomic, access.size),
-            access.address.clone(),
-            id,
-            access.private,
-        );
-        if !self.seen.insert(key) {
-            return;
-        }
-        access.state = state;
-        access.locations = match self.locations.get(&access.locations) {
-            Some(known) => known.clone(),
-            None => {
-                self.locations.insert(access.locations.clone());
-                access.locations
-            }
-        };
-        self.accesses.push(access);
-    }
-
-    fn state(&mut self, state: &Arc<Path>) -> (Arc<Path>, StateId) {
-        let locks = state.held.iter().map(|held| (held.lock.clone(), held.mode)).collect();
-        let threads =
-            state.threads.iter().map(|(id, live)| (id.clone(), live.ended, live.current)).collect();
-        let next = self.states.len() as StateId;
-        let id = *self.states.entry((locks, threads)).or_insert(next);
-        match self.whole_states.get(state) {
-            Some(known) => (known.clone(), id),
-            None => {
-                self.whole_states.insert(state.clone());
-                (state.clone(), id)
-            }
-        }
-    }
-}
 
 /// Names of the frame that is entered again stand for the new activation from now on.
 fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {

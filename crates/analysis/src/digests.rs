@@ -17,13 +17,25 @@ use crate::threads::{MAIN, RootId};
 pub trait Digest: Sync {
     /// The reason as reports count it.
     fn name(&self) -> &'static str;
-    /// Whether the answer depends on the accesses' threads, states and flags only, never on their
-    /// addresses or where they are in the code: then it is asked once for all that share those.
-    fn is_of_guards(&self) -> bool {
-        false
+    /// What the answer depends on: it is asked once for all accesses that share it.
+    fn reads(&self) -> Reads {
+        Reads::Access
     }
     /// Why the two cannot race, if this digest can tell.
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String>;
+}
+
+/// The part of an access that a digest looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// Whether it is atomic, private, and by a name of its own thread's memory.
+    Flags,
+    /// Its root, and all of its state but the locks held.
+    Thread,
+    /// The locks held.
+    Locks,
+    /// Anything.
+    Access,
 }
 
 /// What digests may look at.
@@ -61,19 +73,16 @@ pub fn exclusion(
         .find_map(|(number, digest)| digest.excludes(a, b, whole).map(|why| (number, why)))
 }
 
-/// The same among the digests that look at the accesses themselves, for two whose guards do not
-/// exclude each other.
-pub fn access_exclusion(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<usize> {
+/// The number of the first digest that looks at this part of the accesses and excludes them.
+pub fn exclusion_by(
+    part: Reads,
+    a: &GuardedAccess,
+    b: &GuardedAccess,
+    whole: &Whole<'_>,
+) -> Option<usize> {
     DIGESTS
         .iter()
-        .position(|digest| !digest.is_of_guards() && digest.excludes(a, b, whole).is_some())
-}
-
-/// The first digest that excludes all accesses which share the guards of these two.
-pub fn guard_exclusion(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<usize> {
-    DIGESTS
-        .iter()
-        .position(|digest| digest.is_of_guards() && digest.excludes(a, b, whole).is_some())
+        .position(|digest| digest.reads() == part && digest.excludes(a, b, whole).is_some())
 }
 
 impl<'a> Whole<'a> {
@@ -181,8 +190,8 @@ impl Digest for BothAtomic {
         "atomic"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Flags
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
@@ -219,8 +228,8 @@ impl Digest for ThreadOrder {
         "order"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Thread
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
@@ -235,7 +244,7 @@ impl Digest for ThreadOrder {
             let root = whole.root(other.root);
             !root.many
                 && root.births.len() == 1
-                && !threads.alive(&own.state).contains(&other.root)
+                && !threads.is_alive(&own.state, other.root)
                 && own.state.joined.iter().any(|handle| {
                     whole.is_invariant(handle)
                         && whole.handle_of(other.root).is_some_and(|known| known == *handle)
@@ -288,8 +297,8 @@ impl Digest for ThreadLocal {
         "thread-local"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Flags
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
@@ -306,8 +315,8 @@ impl Digest for Ownership {
         "ownership"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Flags
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, _: &Whole<'_>) -> Option<String> {
@@ -459,8 +468,8 @@ impl Digest for NamedLock {
         "lock"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Locks
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
@@ -580,8 +589,8 @@ impl Digest for AcquisitionHistory {
         "history"
     }
 
-    fn is_of_guards(&self) -> bool {
-        true
+    fn reads(&self) -> Reads {
+        Reads::Locks
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {

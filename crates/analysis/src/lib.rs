@@ -15,11 +15,13 @@
 
 #![forbid(unsafe_code)]
 
+mod bottom_up;
 mod callgraph;
 mod cfg;
 mod check;
 mod contexts;
 mod digests;
+mod distinct;
 mod effects;
 mod flow;
 mod loops;

@@ -32,8 +32,8 @@ pub fn induction(
         return None;
     }
     let block = cfg.block_of[phi as usize];
-    let index = cfg.loops.iter().position(|l| l.header == block)?;
-    let body = &cfg.loops[index];
+    let body = cfg.loop_at(block)?;
+    let index = cfg.headed[block as usize] as usize;
     let (mut start, mut step) = (None, None);
     for edge in incoming {
         if body.contains(edge.block.0) {

@@ -3,13 +3,14 @@
 //!
 //! Most pairs are excluded by what their threads and states are, whatever the accesses: one lock
 //! around everything, or one thread that is joined before another starts. Accesses with the same
-//! thread, state and flags share a [`Guard`]; guards are compared first, each two of them once,
-//! and only accesses whose guards do not exclude each other are looked at one by one.
+//! thread, state and flags share a guard; guards are compared first, each two of them once, and
+//! only accesses whose guards do not exclude each other are looked at one by one.
 //!
 //! Of the pairs of one pair of instructions only the one that ranks highest is kept: the others
 //! would end in the same race.
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use racewarden_finding::AccessKind;
@@ -18,11 +19,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::contexts::GuardedAccess;
-use crate::digests::{DIGESTS, Whole, access_exclusion, guard_exclusion};
+use crate::digests::{DIGESTS, Reads, Whole, exclusion_by};
 use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
-use crate::state::Path;
+use crate::shared::Shared;
+use crate::state::{Held, Path};
 use crate::threads::RootId;
 
 #[derive(Debug, Default)]
@@ -42,72 +44,97 @@ const MAX_PAIRS: u64 = 20_000_000;
 
 type GuardId = u32;
 
-/// What accesses have in common that digests can judge without looking at their addresses.
-#[derive(PartialEq, Eq, Hash)]
-struct Guard {
-    root: RootId,
-    /// The state without what no digest reads.
-    state: Path,
-    atomic: bool,
-    private: bool,
-    own: bool,
-}
-
 /// Guards of all accesses, and which of them exclude each other.
 struct Guards {
     of_access: Vec<GuardId>,
-    /// One access of each guard.
+    /// The three parts of each guard.
+    parts: Vec<[u32; 3]>,
+    flags: Part,
+    threads: Part,
+    locks: Part,
+}
+
+/// The different values of one part of the guards, with what digests that look at nothing else
+/// say of each two.
+struct Part {
+    reads: Reads,
+    /// One access with each value.
     sample: Vec<u32>,
     /// By pair: 0 unknown, 1 not excluded, else 2 + the digest's number. Empty for too many.
     verdicts: Vec<AtomicU8>,
 }
 
-/// Guards for which each pair's verdict is kept.
-const MAX_TABLE: usize = 4096;
+/// Values of a part for which each pair's verdict is kept.
+const MAX_TABLE: usize = 8192;
 
 impl Guards {
     fn new(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Self {
-        let mut ids: FxHashMap<Guard, GuardId> = FxHashMap::default();
+        let (mut flags, mut threads, mut locks) =
+            (Part::new(Reads::Flags), Part::new(Reads::Thread), Part::new(Reads::Locks));
+        let mut flag_ids: FxHashMap<u8, u32> = FxHashMap::default();
+        let mut thread_ids: FxHashMap<(RootId, Path), u32> = FxHashMap::default();
+        let mut lock_ids: FxHashMap<Shared<Vec<Held>>, u32> = FxHashMap::default();
+        let mut ids: FxHashMap<[u32; 3], GuardId> = FxHashMap::default();
         // States are shared by all accesses between two changes of them.
         let mut known: FxHashMap<(*const Path, RootId, u8), GuardId> = FxHashMap::default();
-        let mut guards = Guards { of_access: Vec::new(), sample: Vec::new(), verdicts: Vec::new() };
-        for (number, access) in accesses.iter().enumerate() {
+        let mut of_access = Vec::with_capacity(accesses.len());
+        let mut parts = Vec::new();
+        for (number, access) in (0u32..).zip(accesses) {
             let own = whole.is_own(access);
-            let flags =
-                u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(own) << 2;
-            let key = (std::sync::Arc::as_ptr(&access.state), access.root, flags);
+            let bits = u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(own) << 2;
+            let key = (std::sync::Arc::as_ptr(&access.state), access.root, bits);
             let id = *known.entry(key).or_insert_with(|| {
-                let guard = Guard {
-                    root: access.root,
-                    state: bare(&access.state),
-                    atomic: access.atomic,
-                    private: access.private,
-                    own,
-                };
-                let next = ids.len() as GuardId;
-                let id = *ids.entry(guard).or_insert(next);
-                if id == next {
-                    guards.sample.push(number as u32);
-                }
-                id
+                let mut state = access.state.guarding();
+                let held = std::mem::take(&mut state.held);
+                let found = [
+                    flags.id(&mut flag_ids, bits, number),
+                    threads.id(&mut thread_ids, (access.root, state), number),
+                    locks.id(&mut lock_ids, held, number),
+                ];
+                *ids.entry(found).or_insert_with(|| {
+                    parts.push(found);
+                    parts.len() as GuardId - 1
+                })
             });
-            guards.of_access.push(id);
+            of_access.push(id);
         }
-        if guards.sample.len() <= MAX_TABLE {
-            let pairs = guards.sample.len() * (guards.sample.len() + 1) / 2;
-            guards.verdicts.resize_with(pairs, AtomicU8::default);
+        for part in [&mut flags, &mut threads, &mut locks] {
+            part.make_table();
         }
-        guards
+        Guards { of_access, parts, flags, threads, locks }
     }
 
-    /// The number of the digest that keeps accesses under these guards apart.
-    fn excluded(
-        &self,
-        a: GuardId,
-        b: GuardId,
-        accesses: &[GuardedAccess],
-        whole: &Whole<'_>,
-    ) -> Option<usize> {
+    /// The number of the first digest that keeps accesses under these guards apart.
+    fn excluded(&self, a: GuardId, b: GuardId, search: &Search<'_>) -> Option<usize> {
+        let (x, y) = (self.parts[a as usize], self.parts[b as usize]);
+        let found = [&self.flags, &self.threads, &self.locks]
+            .into_iter()
+            .zip(x.into_iter().zip(y))
+            .filter_map(|(part, (x, y))| part.excluded(x, y, search));
+        found.min()
+    }
+}
+
+impl Part {
+    fn new(reads: Reads) -> Self {
+        Part { reads, sample: Vec::new(), verdicts: Vec::new() }
+    }
+
+    fn id<K: Eq + Hash>(&mut self, ids: &mut FxHashMap<K, u32>, key: K, access: u32) -> u32 {
+        *ids.entry(key).or_insert_with(|| {
+            self.sample.push(access);
+            self.sample.len() as u32 - 1
+        })
+    }
+
+    fn make_table(&mut self) {
+        let count = self.sample.len();
+        if count <= MAX_TABLE {
+            self.verdicts.resize_with(count * (count + 1) / 2, AtomicU8::default);
+        }
+    }
+
+    fn excluded(&self, a: u32, b: u32, search: &Search<'_>) -> Option<usize> {
         let (low, high) = (a.min(b) as usize, a.max(b) as usize);
         let cell = self.verdicts.get(high * (high + 1) / 2 + low);
         // Every thread computes the same verdict: whichever stores it first is right.
@@ -116,29 +143,13 @@ impl Guards {
             1 => return None,
             found => return Some(usize::from(found) - 2),
         }
-        let sample = |guard: usize| &accesses[self.sample[guard] as usize];
-        let found = guard_exclusion(sample(low), sample(high), whole);
+        let (a, b) = (search.access(self.sample[low]), search.access(self.sample[high]));
+        let found = exclusion_by(self.reads, a, b, search.whole);
         if let Some(cell) = cell {
             cell.store(found.map_or(1, |digest| digest as u8 + 2), Ordering::Relaxed);
         }
         found
     }
-}
-
-/// The state without what digests do not look at: it would part guards that behave the same.
-fn bare(state: &Path) -> Path {
-    let mut state = state.clone();
-    state.released.clear();
-    state.acquired.clear();
-    state.overwritten.clear();
-    state.escaped.clear();
-    state.escaped_arguments.clear();
-    state.facts.clear();
-    for held in &mut state.held {
-        held.acquired_at = (FunctionId(0), 0);
-        held.count = 1;
-    }
-    state
 }
 
 /// Accesses to one place of one object, with one size, by guard.
@@ -309,7 +320,7 @@ impl Search<'_> {
                 if !itself {
                     lists.push((&x.reads, &y.writes, false));
                 }
-                let excluded = self.guards.excluded(first, second, self.accesses, self.whole);
+                let excluded = self.guards.excluded(first, second, self);
                 for (left, right, symmetric) in lists {
                     match excluded {
                         Some(digest) => {
@@ -385,7 +396,7 @@ impl Search<'_> {
         if found.best.get(&spots).is_some_and(|known| !best.beats(known)) {
             return;
         }
-        match access_exclusion(a, b, self.whole) {
+        match exclusion_by(Reads::Access, a, b, self.whole) {
             Some(digest) => found.count(digest, 1),
             None => found.keep(spots, best),
         }
@@ -435,8 +446,7 @@ impl Search<'_> {
                     return found;
                 }
                 let guard = |number: u32| self.guards.of_access[number as usize];
-                let excluded =
-                    self.guards.excluded(guard(first), guard(second), self.accesses, self.whole);
+                let excluded = self.guards.excluded(guard(first), guard(second), self);
                 match excluded {
                     Some(digest) => found.count(digest, u64::from(first != second)),
                     None => self.judge((first.min(second), first.max(second)), blob, &mut found),

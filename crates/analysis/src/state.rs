@@ -154,6 +154,8 @@ lend_empty! {
     BTreeMap<Sym, Fact> => BTreeMap::new(),
 }
 
+const NOWHERE: (FunctionId, u32) = (FunctionId(0), 0);
+
 const MAX_ACQUIRED: usize = 16;
 const MAX_FACTS: usize = 24;
 
@@ -177,6 +179,25 @@ impl Path {
                         && x.many == y.many
                 }));
         same_locks && same_threads && self.released == other.released
+    }
+
+    /// The state without what no exclusion looks at: states that are the same without it guard an
+    /// access in the same way.
+    pub fn guarding(&self) -> Path {
+        let mut state = self.clone();
+        state.released.clear();
+        state.acquired.clear();
+        state.overwritten.clear();
+        state.escaped.clear();
+        state.escaped_arguments.clear();
+        state.facts.clear();
+        if state.held.iter().any(|held| held.acquired_at != NOWHERE || held.count != 1) {
+            for held in &mut state.held {
+                held.acquired_at = NOWHERE;
+                held.count = 1;
+            }
+        }
+        state
     }
 
     pub fn join(&mut self, other: &Path) {

@@ -175,7 +175,7 @@ impl Threads {
     }
 
     /// Whether `other` is among the roots that [`Self::alive`] finds.
-    fn is_alive(&self, state: &Path, other: RootId) -> bool {
+    pub fn is_alive(&self, state: &Path, other: RootId) -> bool {
         state.threads.iter().any(|(create, live)| {
             let after = if live.ended { &self.survivors } else { &self.descendants };
             self.of_create(create).any(|root| after[root as usize].contains(&other))

@@ -139,12 +139,7 @@ impl Flow<'_> {
             });
             updates.push((inst, sym, fact));
         }
-        let entering = self
-            .cfg
-            .loops
-            .iter()
-            .find(|body| body.header == to)
-            .is_some_and(|body| !body.contains(from));
+        let entering = self.cfg.loop_at(to).is_some_and(|body| !body.contains(from));
         for (inst, sym, fact) in updates {
             if !self.syms.is_opaque(inst) {
                 continue;

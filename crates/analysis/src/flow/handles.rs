@@ -6,7 +6,7 @@ use racewarden_ir::{Callee, InstId, Op, Value};
 use super::Flow;
 use crate::effects::Effect;
 use crate::loops::{Induction, induction};
-use crate::state::{HandleRange, Path};
+use crate::state::{HandleRange, Live, Path};
 use crate::sym::{Atom, LOCAL, Sym};
 
 /// Stands for a function's result among the arguments that a caller puts in its place.
@@ -30,8 +30,11 @@ impl Flow<'_> {
         }
         let (Some(place), value) = (self.sym(address), self.syms.inst(inst)) else { return false };
         let mut changed = false;
-        for live in paths.iter_mut().flat_map(|path| path.threads.values_mut()) {
-            if live.handle.as_ref() == Some(&place) && !live.many && live.value.is_none() {
+        let named = |live: &Live| {
+            live.handle.as_ref() == Some(&place) && !live.many && live.value.is_none()
+        };
+        for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
+            for live in path.threads.values_mut().filter(|live| named(live)) {
                 live.value = Some(value.clone());
                 changed = true;
             }

@@ -394,9 +394,11 @@ impl<'a> Flow<'a> {
             let result = sym.as_ref().and_then(|sym| {
                 if is_address(sym) { Some(Fact::Differs(0)) } else { path.fact(sym) }
             });
-            for live in path.threads.values_mut() {
-                live.value =
-                    live.value.take().and_then(|value| handles::leaving(value, sym.as_ref()));
+            if path.threads.values().any(|live| live.value.is_some()) {
+                for live in path.threads.values_mut() {
+                    live.value =
+                        live.value.take().and_then(|value| handles::leaving(value, sym.as_ref()));
+                }
             }
             self.exits.push(Exit { path: path.clone(), result });
             let fresh = sym.as_ref().and_then(Sym::as_atom).is_some_and(|atom| match atom {

@@ -1,0 +1,122 @@
+//! Programs that are hard on the engine: each must give a result, and the right one, before the
+//! test runner loses patience.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use racewarden_analysis::{Options, check};
+use racewarden_finding::{Conclusion, Report};
+use racewarden_models::Models;
+
+/// Checks a C program or LLVM's textual form of one, as the file's name says.
+fn checked(name: &str, text: &str) -> Report {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let source = folder.path().join(name);
+    std::fs::write(&source, text).expect("written");
+    let bitcode = folder.path().join("out.bc");
+    compile(&source, &bitcode);
+    let module = racewarden_bitcode::lower_file(&bitcode).expect("clang's bitcode is valid");
+    check(&racewarden_ir::link(vec![module]), Models::builtin(), &Options::default())
+}
+
+fn compile(source: &Path, bitcode: &Path) {
+    let status = Command::new("clang-22")
+        .args(["-w", "-O2", "-Xclang", "-disable-llvm-passes", "-g", "-emit-llvm", "-c", "-o"])
+        .args([bitcode, source])
+        .status();
+    assert!(status.expect("clang-22 runs").success(), "{}", source.display());
+}
+
+const HEAD: &str = "#include <pthread.h>\n\
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\nstatic int guarded, bare;\n";
+
+const MAIN: &str = "int main(void) {\n  pthread_t t;\n  pthread_create(&t, 0, work, 0);\n\
+      work(0);\n  pthread_join(t, 0);\n  return 0;\n}\n";
+
+fn objects(report: &Report) -> Vec<&str> {
+    let mut objects: Vec<&str> = report.races.iter().map(|race| race.object.as_str()).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    objects
+}
+
+#[test]
+fn a_chain_of_thousands_of_calls_keeps_its_lock() {
+    let mut text = HEAD.to_owned() + "static void f0(int n) { guarded += n; }\n";
+    for depth in 1..3000 {
+        let _ = writeln!(text, "static void f{depth}(int n) {{ f{}(n + 1); }}", depth - 1);
+    }
+    text += "static void *work(void *p) {\n  pthread_mutex_lock(&lock);\n  f2999(1);\n\
+          pthread_mutex_unlock(&lock);\n  return p;\n}\n";
+    let report = checked("chain.c", &(text + MAIN));
+    assert_eq!(report.conclusion, Conclusion::RaceFree, "{:?}", report.notes);
+}
+
+#[test]
+fn a_recursion_of_hundreds_of_functions_ends() {
+    let count = 300;
+    let mut text = HEAD.to_owned();
+    for number in 0..count {
+        let _ = writeln!(text, "static void f{number}(int n);");
+    }
+    for number in 0..count {
+        let next = (number + 1) % count;
+        let far = (number * 7 + 3) % count;
+        let _ = writeln!(
+            text,
+            "static void f{number}(int n) {{ if (n > 0) {{ f{next}(n - 1); f{far}(n - 2); }}\n\
+             bare = n; }}"
+        );
+    }
+    text += "static void *work(void *p) { f0(100); return p; }\n";
+    let report = checked("recursion.c", &(text + MAIN));
+    assert_eq!(objects(&report), ["bare"]);
+}
+
+#[test]
+fn loops_with_two_entries_are_followed() {
+    let text = HEAD.to_owned()
+        + "static void *work(void *p) {\n  int n = p ? 1 : 0;\n  pthread_mutex_lock(&lock);\n\
+          if (n) goto second;\nfirst:\n  guarded++;\n  if (guarded > 100) goto out;\n\
+          second:\n  guarded--;\n  if (guarded < 50) goto first;\nout:\n\
+          pthread_mutex_unlock(&lock);\n  bare++;\n  return p;\n}\n"
+        + MAIN;
+    let report = checked("irreducible.c", &text);
+    assert_eq!(objects(&report), ["bare"]);
+}
+
+/// As clang writes it when a program generator has written a function: one million instructions
+/// take the same path, ten times as long.
+#[test]
+fn a_function_of_a_hundred_thousand_instructions_is_checked() {
+    let mut body = String::new();
+    let blocks = 10_000;
+    for block in 0..blocks {
+        let next = if block + 1 == blocks { "out".to_owned() } else { format!("b{}", block + 1) };
+        let _ = write!(
+            body,
+            "b{block}:\n  %v{block} = load i32, ptr @bare\n  %w{block} = add i32 %v{block}, 1\n\
+             store i32 %w{block}, ptr @slot{slot}\n  %c{block} = icmp sgt i32 %v{block}, {block}\n\
+             br i1 %c{block}, label %t{block}, label %{next}\n\
+             t{block}:\n  %x{block} = mul i32 %v{block}, 3\n  %y{block} = add i32 %x{block}, 5\n\
+             %z{block} = xor i32 %y{block}, 7\n  store i32 %z{block}, ptr @slot{slot}\n\
+             br label %{next}\n",
+            slot = block % 8,
+        );
+    }
+    let slots: String =
+        (0..8).map(|slot| format!("@slot{slot} = internal global i32 0\n")).collect();
+    let text = format!(
+        "target triple = \"x86_64-pc-linux-gnu\"\n@bare = internal global i32 0\n{slots}\
+         declare i32 @pthread_create(ptr, ptr, ptr, ptr)\ndeclare i32 @pthread_join(i64, ptr)\n\
+         define internal ptr @work(ptr %p) {{\nentry:\n  br label %b0\n{body}out:\n  ret ptr %p\n}}\n\
+         define i32 @main() {{\n  %t = alloca i64\n\
+           %r = call i32 @pthread_create(ptr %t, ptr null, ptr @work, ptr null)\n\
+           %q = call ptr @work(ptr null)\n  %h = load i64, ptr %t\n\
+           %j = call i32 @pthread_join(i64 %h, ptr null)\n  ret i32 0\n}}\n"
+    );
+    let report = checked("huge.ll", &text);
+    // Nothing is ever written to `bare`; each slot is written by both threads.
+    assert_eq!(objects(&report).len(), 8, "{:?}", objects(&report));
+}
