@@ -47,6 +47,8 @@ pub struct Whole<'a> {
     pub singletons: Vec<bool>,
     /// Where locks are that exclude nobody.
     pub broken: Vec<Location>,
+    /// Where the handle of each root that was created once is stored.
+    handles: Vec<Option<Sym>>,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -96,8 +98,10 @@ impl<'a> Whole<'a> {
         }
         // A function entered in two contexts runs twice, whatever each context's count.
         let mut activations: rustc_hash::FxHashMap<_, u32> = rustc_hash::FxHashMap::default();
-        for context in contexts {
+        let mut first: rustc_hash::FxHashMap<_, usize> = rustc_hash::FxHashMap::default();
+        for (id, context) in contexts.iter().enumerate() {
             *activations.entry(context.function).or_default() += context.entered;
+            first.entry(context.function).or_insert(id);
         }
         let objects = &instantiation.points.locations().objects;
         let singletons = objects
@@ -109,16 +113,17 @@ impl<'a> Whole<'a> {
                 ObjectKind::Stack(function, inst) | ObjectKind::Heap(function, inst) => {
                     activations.get(function) == Some(&1)
                         && !instantiation.graph.is_in_cycle(*function, *inst)
-                        && contexts
-                            .iter()
-                            .position(|context| context.function == *function)
-                            .is_some_and(|id| unique[id])
+                        && first.get(function).is_some_and(|&id| unique[id])
                 }
                 _ => false,
             })
             .collect();
         let broken = crate::misuse::foreign_releases(instantiation);
-        Whole { instantiation, unique, singletons, broken }
+        let handles = Vec::new();
+        let mut whole = Whole { instantiation, unique, singletons, broken, handles };
+        let roots = 0..instantiation.threads.roots.len() as RootId;
+        whole.handles = roots.map(|root| whole.find_handle(root)).collect();
+        whole
     }
 
     /// Whether the value is the same in every thread.
@@ -263,8 +268,11 @@ impl Whole<'_> {
             .all(|root| self.handle_of(root).is_some_and(|other| other != *handle))
     }
 
-    /// Where the handle of a root that was created once is stored.
     fn handle_of(&self, root: RootId) -> Option<Sym> {
+        self.handles[root as usize].clone()
+    }
+
+    fn find_handle(&self, root: RootId) -> Option<Sym> {
         let create = self.root(root).create.as_ref()?;
         let instantiation = self.instantiation;
         let summary = &instantiation.summaries[create.site.0.index()];
