@@ -62,6 +62,13 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
         let text = format!("{}: {count} pairs of accesses left out", naming.object(*object));
         report.notes.push(Note::weakens(Engine::Check, text));
     }
+    if pairs.more > 0 {
+        let text = format!(
+            "{} further pairs of accesses are not listed: each access is in a candidate that is",
+            pairs.more
+        );
+        report.notes.push(Note::info(Engine::Check, text));
+    }
     if pairs.vague > 0 {
         let text = format!(
             "{} accesses go through pointers with too many targets to tell apart; they are \

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use racewarden_finding::AccessKind;
 use racewarden_ir::FunctionId;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::contexts::GuardedAccess;
 use crate::digests::{DIGESTS, Reads, Whole, exclusion_by};
@@ -35,12 +35,17 @@ pub struct Pairs {
     pub excluded: BTreeMap<String, u64>,
     /// Accesses through pointers with too many targets.
     pub vague: u64,
+    /// Candidates that are not listed because each of their places is listed with others.
+    pub more: u64,
     /// Too many pairs to look at each: the object and how many were left out.
     pub left_out: Vec<(ObjectId, u64)>,
 }
 
 /// Pairs looked at one by one per object before the rest is left out with a note.
 const MAX_PAIRS: u64 = 20_000_000;
+
+/// Candidates of one object after which only those with a place that has none yet are listed.
+const MAX_LISTED: usize = 5_000;
 
 type GuardId = u32;
 
@@ -175,6 +180,9 @@ struct Found {
     excluded: Vec<u64>,
     /// The pair that ranks highest, by the two spots.
     best: FxHashMap<(Spot, Spot), Best>,
+    /// Places that are in some candidate.
+    listed: FxHashSet<Spot>,
+    more: u64,
     left_out: u64,
     looked: u64,
 }
@@ -202,6 +210,7 @@ impl Found {
         for (spots, best) in other.best {
             self.keep(spots, best);
         }
+        self.more += other.more;
     }
 
     fn keep(&mut self, spots: (Spot, Spot), best: Best) {
@@ -248,6 +257,7 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
     if vague > 0 {
         all.add(search.fields());
     }
+    pairs.more = all.more;
     for (digest, count) in DIGESTS.iter().zip(&all.excluded) {
         if *count > 0 {
             *pairs.excluded.entry(digest.name().to_owned()).or_default() += count;
@@ -391,14 +401,26 @@ impl Search<'_> {
             return;
         }
         let spots = self.spots(pair);
+        let known = found.best.get(&spots);
+        if known.is_none()
+            && found.best.len() >= MAX_LISTED
+            && found.listed.contains(&spots.0)
+            && found.listed.contains(&spots.1)
+        {
+            found.more += 1;
+            return;
+        }
         let rank = score(a, b, object, self.whole);
         let best = Best { rank, pair, object };
-        if found.best.get(&spots).is_some_and(|known| !best.beats(known)) {
+        if known.is_some_and(|known| !best.beats(known)) {
             return;
         }
         match exclusion_by(Reads::Access, a, b, self.whole) {
             Some(digest) => found.count(digest, 1),
-            None => found.keep(spots, best),
+            None => {
+                found.listed.extend([spots.0, spots.1]);
+                found.keep(spots, best);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use racewarden_finding::{AccessKind, Engine, Evidence, Race, Verdict};
+use rustc_hash::FxHashMap;
 
 use crate::contexts::GuardedAccess;
 use crate::digests::Whole;
@@ -129,35 +130,33 @@ fn weigh(
     rank.clamp(1, 100) as u32
 }
 
+type SiteKey<'a> = (&'a str, u32, u32, AccessKind);
+
 /// Stage II: a race whose access always comes after another one of the same thread on the same
 /// object, under at least the same locks, is ranked below that one's race.
 fn cover(races: &mut [Race]) {
-    let mut by_object: BTreeMap<&str, Vec<&Race>> = BTreeMap::new();
+    // Races by object and one of their sites: a cover shares one with what it covers.
+    let mut by_site: FxHashMap<(&str, SiteKey<'_>), Vec<(&Race, usize)>> = FxHashMap::default();
     for race in races.iter() {
-        by_object.entry(&race.object).or_default().push(race);
+        for (index, site) in race.sites.iter().enumerate() {
+            let list = by_site.entry((&race.object, site.key())).or_default();
+            list.push((race, 1 - index));
+        }
     }
     let covers: Vec<Option<String>> = races
         .iter()
         .map(|race| {
-            by_object[race.object.as_str()].iter().find_map(|other| {
-                if std::ptr::eq(race, *other) {
-                    return None;
-                }
-                for (kept, moved) in [(0, 1), (1, 0)] {
-                    for other_kept in [0, 1] {
-                        let fixed = other.sites[other_kept].key() == race.sites[kept].key();
-                        let weaker = &other.sites[1 - other_kept];
-                        let covered = &race.sites[moved];
-                        if fixed && is_weaker(weaker, covered) {
-                            return Some(format!(
-                                "covered by the race of {} with {}",
-                                race.sites[kept].location(),
-                                weaker.location()
-                            ));
-                        }
-                    }
-                }
-                None
+            [(0, 1), (1, 0)].into_iter().find_map(|(kept, moved)| {
+                let fixed = &race.sites[kept];
+                by_site[&(race.object.as_str(), fixed.key())].iter().find_map(|(other, free)| {
+                    let weaker = &other.sites[*free];
+                    let covers =
+                        !std::ptr::eq(race, *other) && is_weaker(weaker, &race.sites[moved]);
+                    covers.then(|| {
+                        let (kept, by) = (fixed.location(), weaker.location());
+                        format!("covered by the race of {kept} with {by}")
+                    })
+                })
             })
         })
         .collect();
