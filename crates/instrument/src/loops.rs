@@ -139,6 +139,10 @@ unsafe fn affine(value: LLVMValueRef, counter: LLVMValueRef, depth: u32) -> Opti
         let of = affine(LLVMGetOperand(value, 0), counter, depth - 1)?;
         let (scale, offset) = match LLVMGetInstructionOpcode(value) {
             LLVMOpcode::LLVMAdd => (of.scale, of.offset.checked_add(by)?),
+            // What unrolling makes of an addition that carries nothing.
+            LLVMOpcode::LLVMOr if LLVMGetIsDisjoint(value) != 0 => {
+                (of.scale, of.offset.checked_add(by)?)
+            }
             LLVMOpcode::LLVMMul => (of.scale.checked_mul(by)?, of.offset.checked_mul(by)?),
             LLVMOpcode::LLVMShl if (0..32).contains(&by) => {
                 (of.scale.checked_mul(1 << by)?, of.offset.checked_mul(1 << by)?)

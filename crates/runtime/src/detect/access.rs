@@ -9,8 +9,9 @@
 //! - the fast path (`engine::access`, and inline in instrumented code) compares the granule's first
 //!   cell with the thread's epoch: who touched these bytes since its last release has nothing new
 //!   to say. It takes no lock;
-//! - [`check`] finds everything remembered settled, under the lock of the granule's group: array
-//!   code that touches each element once per segment, and readers beside readers;
+//! - [`remember`] finds everything remembered settled: array code that touches each element once
+//!   per segment, and readers beside readers. It takes the lock of the granule's group only when
+//!   more than two cells are needed;
 //! - [`check_fully`] judges conflicts, learns orders from locks, and reports.
 
 use std::mem::MaybeUninit;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::cell::{self, EPOCH, IDENTITY, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
-use super::granule::{self, GROUP, Locked, MOST_CELLS, More};
+use super::granule::{self, Locked, MOST_CELLS, More};
 use super::intern::{self, SITES};
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
@@ -116,16 +117,23 @@ fn step(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)
     }
 }
 
-/// Whether one of the granule's cells says what `new` would. Needs no lock: what is owned by the
-/// granule alone is not looked at.
+/// Whether one of the granule's cells says what `new` would. Needs no lock: a cell with the thread's
+/// own epoch is only ever made by the thread itself, so it is enough that the node where it stands
+/// is still the granule's afterwards.
 #[inline(always)]
 pub fn is_said(granule: &Granule, new: u64) -> bool {
     if says(granule.first().load(Ordering::Relaxed), new) {
         return true;
     }
     let second = granule.second().load(Ordering::Acquire);
-    says(second, new)
-        || matches!(More::of(second), More::Shared(node) if node.cells().iter().any(|cell| says(*cell, new)))
+    match More::of(second) {
+        More::None => says(second, new),
+        More::Node(node) | More::Shared(node) => {
+            node.any_now(|cell| says(cell, new))
+                && granule.second().load(Ordering::Acquire) == second
+        }
+        More::List(_) => false,
+    }
 }
 
 /// Whether that holds for every byte of a range, `new` being the cell without bytes.
@@ -134,14 +142,27 @@ pub fn is_range_said(address: usize, size: usize, new: u64) -> bool {
     let mut at = address;
     while at < end {
         let Some(granule) = shadow::existing(at) else { return false };
-        let mut index = granule.index();
-        while at < end && index < shadow::GRANULES {
+        if at & 7 == 0 && end - at >= 8 {
+            let first = granule.index();
+            let last = (first + (end - at) / 8).min(shadow::GRANULES);
+            let whole = new | BYTES;
+            let needed = EPOCH | ATOMIC | whole & (BYTES | WRITE);
+            for (index, cells) in shadow::cells_of(granule.chunk, first..last).iter().enumerate() {
+                // The newest cell nearly always; the others when it is not that one.
+                if (cells[0].load(Ordering::Relaxed) ^ whole) & needed != 0
+                    && !is_said(&shadow::granule_at(granule.chunk, first + index), whole)
+                {
+                    return false;
+                }
+            }
+            at += (last - first) * 8;
+        } else {
             let next = ((at & !7) + 8).min(end);
             let bytes = ((1u64 << (next - at)) - 1) << (at & 7);
-            if !is_said(&shadow::granule_at(granule.chunk, index), new | bytes) {
+            if !is_said(&granule, new | bytes) {
                 return false;
             }
-            (at, index) = (next, index + 1);
+            at = next;
         }
     }
     true
@@ -203,10 +224,84 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 }
 
 /// The middle path. Returns whether the access is dealt with.
-#[inline]
+///
+/// A transition that the thread knows is written down without the lock, which would cost more than
+/// all the rest: it stops the processor from looking ahead to the next cells. When two threads
+/// come to one granule within these few instructions, one of the two records may be lost, as it
+/// may in TSan; the next access of either sees what is there.
+#[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
+    let (first, second) = (granule.first(), granule.second());
+    let before = (first.load(Ordering::Relaxed), second.load(Ordering::Acquire));
+    if !granule::is_owned(before.1) {
+        let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
+        let new = new | site;
+        if let Some(after) = known_step(thread, before, new) {
+            put(first, second, before, after);
+            return true;
+        }
+    }
+    remember_locked(thread, granule, new, pc)
+}
+
+/// Where a granule without cells of its own goes from `before`, when two cells suffice or the
+/// thread has seen it.
+#[inline(always)]
+fn known_step(thread: &mut Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
+    if let Some(after) = own_step(thread, before, new) {
+        return Some(after);
+    }
+    let entry = thread.memo.entry(before.0, before.1, new);
+    if entry.known {
+        return Some(entry.result);
+    }
+    let after = step(thread, before.0, before.1, new)?;
+    let entry = thread.memo.entry(before.0, before.1, new);
+    (entry.result, entry.known) = (after, true);
+    Some(after)
+}
+
+/// The simplest and most frequent steps: nothing is remembered, or one plain access of the thread
+/// itself. Agrees with [`step`].
+#[inline(always)]
+fn own_step(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
+    if second != 0 || (first | new) & ATOMIC != 0 {
+        return None;
+    }
+    if first == 0 {
+        return Some((new, 0));
+    }
+    if cell::slot_of(first) != thread.slot as usize {
+        return None;
+    }
+    if new & WRITE == 0 && first & WRITE != 0 {
+        // A read after the thread's own write of an earlier segment: both count.
+        return ((first ^ new) & EPOCH != 0).then_some((new, first));
+    }
+    (first & !new & BYTES == 0).then_some((new, 0))
+}
+
+/// Stores the cells so that nobody sees fewer than there were: what moves to the second place is
+/// there before the first changes, and what is dropped goes last.
+#[inline(always)]
+fn put(first: &AtomicU64, second: &AtomicU64, before: (u64, u64), after: (u64, u64)) {
+    if after.1 != 0 && after.1 != before.1 {
+        second.store(after.1, Ordering::Release);
+    }
+    first.store(after.0, Ordering::Release);
+    if after.1 == 0 && before.1 != 0 {
+        second.store(0, Ordering::Release);
+    }
+}
+
+/// As [`remember`], for a granule with cells of its own or that needs them now.
+#[inline(never)]
+fn remember_locked(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
     let mut locked = Locked::new(granule);
     let (first, second) = (locked.first(), locked.second());
+    if says(first, new) {
+        return true;
+    }
     if let More::Node(node) = More::of(second)
         && node.cells().iter().any(|cell| says(*cell, new))
     {
@@ -214,25 +309,15 @@ pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> b
     }
     let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
     let new = new | site;
-    let entry = thread.memo.entry(first, second, new);
-    if entry.known {
-        let (first, second) = entry.result;
+    if let Some((first, second)) = step(thread, first, second, new) {
         locked.set(first, second);
-        return true;
-    }
-    if let Some((first_after, second_after)) = step(thread, first, second, new) {
-        let entry = thread.memo.entry(first, second, new);
-        entry.result = (first_after, second_after);
-        entry.known = true;
-        locked.set(first_after, second_after);
         return true;
     }
     step_many(thread, &mut locked, new)
 }
 
-/// Accesses whole granules one after the other, all in one chunk: each group is locked once, and
-/// neighbours that remember the same are dealt with the same. Returns the first granule that needs
-/// the full check, or the end.
+/// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
+/// are dealt with the same. Returns the first granule that needs more, or the end.
 pub fn sweep(
     thread: &mut Thread,
     chunk: &'static Chunk,
@@ -240,50 +325,26 @@ pub fn sweep(
     new: u64,
     pc: usize,
 ) -> usize {
-    let mut new = new | BYTES;
-    // What the last granules had and got; the site is asked for when first needed.
-    let mut memo = ((0, 0), (0, 0));
-    let mut at = range.start;
-    while at < range.end {
-        let end = ((at / GROUP + 1) * GROUP).min(range.end);
-        let known = |index: usize| is_said(&shadow::granule_at(chunk, index), new);
-        if (at..end).all(known) {
-            at = end;
+    let Some(site) = cell::site_bits(thread.site(pc)) else { return range.start };
+    let new = new | site | BYTES;
+    // What the last granule had and got.
+    let mut memo = ((0, 0), (new, 0));
+    for (index, [first, second]) in shadow::cells_of(chunk, range.clone()).iter().enumerate() {
+        let before = (first.load(Ordering::Relaxed), second.load(Ordering::Acquire));
+        if says(before.0, new) {
             continue;
         }
-        if memo.1 == (0, 0) {
-            let Some(site) = cell::site_bits(thread.site(pc)) else { return at };
-            new |= site;
-            memo.1 = (new, 0);
-        }
-        let head = shadow::granule_at(chunk, at).head();
-        let mut head_value = granule::lock(head);
-        for index in at..end {
-            let granule = shadow::granule_at(chunk, index);
-            let is_head = granule.is_head();
-            let first = if is_head { head_value } else { granule.first().load(Ordering::Relaxed) };
-            let second = granule.second().load(Ordering::Relaxed);
-            if memo.0 != (first, second) {
-                let entry = thread.memo.entry(first, second, new);
-                let result = if entry.known { Some(entry.result) } else { None };
-                match result.or_else(|| step(thread, first, second, new)) {
-                    Some(result) => memo = ((first, second), result),
-                    None => {
-                        head.store(head_value, Ordering::Release);
-                        return index;
-                    }
-                }
-            }
-            let (first, second) = memo.1;
-            granule.second().store(second, Ordering::Relaxed);
-            if is_head {
-                head_value = first;
-            } else {
-                granule.first().store(first, Ordering::Relaxed);
+        if memo.0 != before {
+            let after = match granule::is_owned(before.1) {
+                true => None,
+                false => known_step(thread, before, new),
+            };
+            match after {
+                Some(after) => memo = (before, after),
+                None => return range.start + index,
             }
         }
-        head.store(head_value, Ordering::Release);
-        at = end;
+        put(first, second, before, memo.1);
     }
     range.end
 }

@@ -4,8 +4,8 @@
 //!   63    44 43    22 21    11   10      9      8       7    0
 //!   | time   | site   | slot  | write | tag | atomic | bytes |
 //! ```
-//! The tag belongs to the place, not to the access: in a granule's first cell it means that the
-//! group of granules is locked, in the second that the rest is the address of more cells.
+//! The tag belongs to the place, not to the access: in a granule's second cell it means that the
+//! rest is the address of more cells.
 //!
 //! Threads, times and sites beyond these bits have no cell; what they do is remembered in the wide
 //! form of a [`Record`], in a list, as exactly and more slowly.

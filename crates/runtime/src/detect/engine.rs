@@ -172,28 +172,26 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         if access::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
             return;
         }
-        return access_one(address, new, kind, pc);
+        return access_one(granule, address, new, pc);
     }
     access_slow(address, SIZE, kind, pc);
 }
 
-/// An access to a granule that exists, `new` being its cell without the site.
+/// A plain access to a granule that exists, `new` being its cell without the site.
 #[inline(never)]
-fn access_one(address: usize, new: u64, kind: Kind, pc: usize) {
-    let Some(granule) = shadow::existing(address) else { return };
-    if new & cell::EPOCH != 0 && access::is_said(&granule, new) {
+fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
+    let watched = new & cell::EPOCH != 0;
+    if watched && access::is_said(&granule, new) {
         return;
     }
     let Some(mut thread) = enter() else { return };
-    if thread.ignore_reads | thread.ignore_writes == 0
-        && new & cell::EPOCH != 0
-        && thread.pending_signal.is_none()
-        && access::remember(&mut thread, granule, new, pc)
-    {
-        return;
+    let special =
+        thread.ignore_reads | thread.ignore_writes != 0 || thread.pending_signal.is_some();
+    if !watched || special || !access::remember(&mut thread, granule, new, pc) {
+        let size = (new & cell::BYTES).count_ones() as usize;
+        let kind = if new & cell::WRITE != 0 { Kind::WRITE } else { Kind::READ };
+        check_range(&mut thread, address, size, kind, pc);
     }
-    let size = (new & cell::BYTES).count_ones() as usize;
-    check_range(&mut thread, address, size, kind, pc);
 }
 
 #[inline(never)]

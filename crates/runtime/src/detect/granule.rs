@@ -5,11 +5,12 @@
 //! form. A node belongs to its granule, or is shared by many that remember the same; a shared one
 //! never changes and is never freed, so it may be read without the lock.
 //!
-//! One lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
-//! operation for 32 bytes.
+//! One lock serves four granules, one cache line of shadow, and stands apart from the cells: who
+//! changes nothing but cells by what it has seen before may do so without it (`access::remember`
+//! says what that costs).
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use super::cell::{Record, TAG};
 use super::shadow::Granule;
@@ -20,40 +21,24 @@ pub static FORKED: AtomicBool = AtomicBool::new(false);
 /// Granules under one lock.
 pub const GROUP: usize = 4;
 
-/// Locks the granule's group and returns the head cell's value, which [`unlock`] wants back.
 #[inline]
-pub fn lock(head: &AtomicU64) -> u64 {
-    let value = head.load(Ordering::Relaxed);
-    if value & TAG == 0
-        && head.compare_exchange(value, value | TAG, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    {
-        return value;
+fn lock(word: &AtomicU8) {
+    if word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        wait(word);
     }
-    wait(head)
 }
 
 #[cold]
-fn wait(head: &AtomicU64) -> u64 {
+fn wait(word: &AtomicU8) {
     let mut spins = 0u32;
-    loop {
-        let value = head.load(Ordering::Relaxed);
-        if value & TAG == 0 {
-            let locked = value | TAG;
-            if head
-                .compare_exchange_weak(value, locked, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                return value;
-            }
-            continue;
-        }
+    while word.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
         spins += 1;
         if spins < 64 {
             std::hint::spin_loop();
         } else {
             super::engine::yield_now();
             if spins > 20_000 && FORKED.load(Ordering::Relaxed) {
-                return value & !TAG;
+                return;
             }
         }
     }
@@ -62,22 +47,18 @@ fn wait(head: &AtomicU64) -> u64 {
 /// A granule whose group this thread has locked; unlocked when dropped.
 pub struct Locked {
     granule: Granule,
-    /// The head cell as it shall be after unlocking.
-    head: u64,
 }
 
 impl Locked {
     #[inline]
     pub fn new(granule: Granule) -> Locked {
-        Locked { granule, head: lock(granule.head()) }
+        lock(granule.lock());
+        Locked { granule }
     }
 
     #[inline(always)]
     pub fn first(&self) -> u64 {
-        match self.granule.is_head() {
-            true => self.head,
-            false => self.granule.first().load(Ordering::Relaxed),
-        }
+        self.granule.first().load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -89,11 +70,7 @@ impl Locked {
     pub fn set(&mut self, first: u64, second: u64) {
         // Shared nodes are read without the lock.
         self.granule.second().store(second, Ordering::Release);
-        if self.granule.is_head() {
-            self.head = first;
-        } else {
-            self.granule.first().store(first, Ordering::Relaxed);
-        }
+        self.granule.first().store(first, Ordering::Relaxed);
     }
 
     /// All that is remembered, in the wide form.
@@ -189,7 +166,7 @@ impl Locked {
 impl Drop for Locked {
     #[inline(always)]
     fn drop(&mut self) {
-        self.granule.head().store(self.head, Ordering::Release);
+        self.granule.lock().store(0, Ordering::Release);
     }
 }
 
@@ -308,6 +285,16 @@ impl Node {
         unsafe { std::slice::from_raw_parts(self.at.add(1), length) }
     }
 
+    /// Whether a cell satisfies `wanted`, for readers without the lock: what they see may be going,
+    /// so they must look again at where they found the node.
+    #[inline(always)]
+    pub fn any_now(self, wanted: impl Fn(u64) -> bool) -> bool {
+        // SAFETY: a node's memory stays mapped and is only touched as atomic words.
+        let word = |index: usize| unsafe { AtomicU64::from_ptr(self.at.add(index)) };
+        let length = word(0).load(Ordering::Relaxed) as u32 as usize;
+        (1..=length.min(MOST_CELLS)).any(|index| wanted(word(index).load(Ordering::Relaxed)))
+    }
+
     /// Replaces the cells when there is room for them.
     fn fill(self, cells: &[u64]) -> bool {
         let header = self.header();
@@ -316,10 +303,11 @@ impl Node {
         }
         for (index, cell) in cells.iter().enumerate() {
             // SAFETY: below the capacity.
-            unsafe { self.at.add(1 + index).write(*cell) };
+            unsafe { AtomicU64::from_ptr(self.at.add(1 + index)) }.store(*cell, Ordering::Relaxed);
         }
+        let header = header >> 32 << 32 | cells.len() as u64;
         // SAFETY: the header is ours to write under the lock.
-        unsafe { self.at.write(header >> 32 << 32 | cells.len() as u64) };
+        unsafe { AtomicU64::from_ptr(self.at) }.store(header, Ordering::Release);
         true
     }
 

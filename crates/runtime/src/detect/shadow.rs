@@ -14,7 +14,7 @@
 //! ```
 //! The tag means that the access was a write.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::granule::GROUP;
 use crate::common::real::raw_mmap;
@@ -52,6 +52,8 @@ const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
 #[repr(C)]
 pub struct Chunk {
     cells: [[AtomicU64; 2]; GRANULES],
+    /// One for each group of granules.
+    locks: [AtomicU8; GRANULES / GROUP],
     sync: [AtomicU32; GRANULES],
     /// How many nodes or lists and synchronisation objects each page of the program has: none means that
     /// its shadow may be dropped without looking.
@@ -71,6 +73,12 @@ pub fn initialize() {
         crate::common::output::fatal("no address space for the shadow table\n");
     }
     TABLE_BASE.store(table as usize, Ordering::Release);
+}
+
+/// The cells of some granules of a chunk, one after the other.
+#[inline(always)]
+pub fn cells_of(chunk: &'static Chunk, range: std::ops::Range<usize>) -> &'static [[AtomicU64; 2]] {
+    &chunk.cells[range]
 }
 
 /// One granule's place in its chunk.
@@ -93,15 +101,10 @@ impl Granule {
         &self.chunk.cells[self.index][1]
     }
 
-    /// The cell whose tag locks the granule's group.
+    /// The lock of the granule's group.
     #[inline(always)]
-    pub fn head(&self) -> &'static AtomicU64 {
-        &self.chunk.cells[self.index & !(GROUP - 1)][0]
-    }
-
-    #[inline(always)]
-    pub fn is_head(&self) -> bool {
-        self.index & (GROUP - 1) == 0
+    pub fn lock(&self) -> &'static AtomicU8 {
+        &self.chunk.locks[self.index / GROUP]
     }
 
     /// Its number in the chunk.
