@@ -142,12 +142,15 @@ pub fn fix_hint(race: &Race) -> Option<String> {
     };
     for (guarded, bare) in [(a, b), (b, a)] {
         if let (Some(lock), true) = (exclusive(guarded).first(), exclusive(bare).is_empty()) {
-            return Some(format!(
-                "hold `{}` at {} too, as {} does",
-                lock.name,
-                bare.location(),
-                guarded.location()
-            ));
+            // A lock that only has an address is better told by where it was taken.
+            let name = match lock.acquired_at.as_str() {
+                place if lock.name.contains("0x") && !place.is_empty() => {
+                    format!("the lock taken at {place}")
+                }
+                _ => format!("`{}`", lock.name),
+            };
+            let (bare, guarded) = (bare.location(), guarded.location());
+            return Some(format!("hold {name} at {bare} too, as {guarded} does"));
         }
     }
     match (a.atomic, b.atomic) {

@@ -25,6 +25,10 @@ const PREDICT_SHARE: f64 = 0.2;
 /// Proof is what the other stages lead to, so confirm has this share of the budget even when they
 /// took longer than they should.
 const CONFIRM_SHARE: f64 = 0.25;
+/// So many candidates are confirmed together; with more, those that an engine has seen or predicted
+/// go first, with this share of the time.
+const TOGETHER: usize = 40;
+const STRONG_SHARE: f64 = 0.7;
 /// Runs with different schedules; the first is the program's own.
 const RUNS: u32 = 4;
 /// A program that is still running after this long in a hunt with the default budget is taken for
@@ -265,18 +269,19 @@ impl<'a> Hunt<'a> {
         }
         // What time is left goes to what is most likely real.
         self.report.races.sort_by_key(|race| std::cmp::Reverse((race.verdict, race.rank)));
-        let limits = Limits {
-            runs: 16,
-            time: self.left().max(self.args.budget.mul_f64(CONFIRM_SHARE)),
-            wait: Duration::from_millis(200),
-            run_time: self.run_limit(),
-        };
-        let request = ConfirmRequest {
-            arguments: &self.args.arguments,
-            input: self.args.stdin.as_deref(),
-            limits,
-        };
-        confirm(self.capture, &mut self.report, &request)?;
+        let time = self.left().max(self.args.budget.mul_f64(CONFIRM_SHARE));
+        let strong = self.report.races.partition_point(|race| race.verdict > Verdict::Potential);
+        if strong == 0 || self.report.races.len() <= TOGETHER {
+            self.confirm_all(time)?;
+        } else {
+            // Threads held at hundreds of mere candidates would never come to the others.
+            let rest = self.report.races.split_off(strong);
+            let ended = self.confirm_all(time.mul_f64(STRONG_SHARE));
+            let proved = std::mem::replace(&mut self.report.races, rest);
+            let ended = ended.and_then(|()| self.confirm_all(time.mul_f64(1.0 - STRONG_SHARE)));
+            self.report.races.splice(0..0, proved);
+            ended?;
+        }
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         for race in &self.report.races {
             *counts.entry(race.verdict).or_default() += 1;
@@ -284,6 +289,17 @@ impl<'a> Hunt<'a> {
         let shown: Vec<String> =
             counts.iter().rev().map(|(verdict, count)| format!("{count} {verdict}")).collect();
         Ok(shown.join(", "))
+    }
+
+    fn confirm_all(&mut self, time: Duration) -> anyhow::Result<()> {
+        let wait = Duration::from_millis(200);
+        let limits = Limits { runs: 16, time, wait, run_time: self.run_limit() };
+        let request = ConfirmRequest {
+            arguments: &self.args.arguments,
+            input: self.args.stdin.as_deref(),
+            limits,
+        };
+        confirm(self.capture, &mut self.report, &request)
     }
 
     /// Adds what an engine found. Notes of engines that watch single runs are kept as they are,
