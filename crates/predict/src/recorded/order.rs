@@ -3,8 +3,8 @@
 //! Locks, forks, joins and accesses map to themselves. The other synchronisation keeps its
 //! observed order through tokens: a wait comes after the signal that woke it, which comes after
 //! the wait began; whoever leaves a barrier, after all who arrived for it; the nth semaphore wait
-//! after the post that allowed it; a `pthread_once` after its routine; a failed try while the
-//! lock is held.
+//! after the post that allowed it; a `pthread_once` after its routine; a read of a descriptor after
+//! what was written to it; a failed try while the lock is held.
 
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use racewarden_trace::{Event, Kind, Location, OrderTrace, ThreadId};
@@ -85,6 +85,8 @@ struct Builder<'r> {
     semaphores: FxHashMap<u64, (u64, u64, u64)>,
     semaphore_tokens: FxHashMap<(u64, u64), u32>,
     onces: FxHashMap<u64, u32>,
+    /// The token of the last thing put into each channel.
+    channels: FxHashMap<u64, u32>,
     /// Objects that a try failed on, each with the token of the last operation. A failure depends
     /// on the state of the object, so all its operations keep their order.
     chained: FxHashMap<u64, Option<u32>>,
@@ -119,6 +121,7 @@ impl<'r> Builder<'r> {
             semaphores: FxHashMap::default(),
             semaphore_tokens: FxHashMap::default(),
             onces: FxHashMap::default(),
+            channels: FxHashMap::default(),
             chained: FxHashMap::default(),
         }
     }
@@ -279,6 +282,20 @@ impl<'r> Builder<'r> {
             }
             SyncOp::OncePassed => {
                 if let Some(&token) = self.onces.get(&object) {
+                    self.push(origin, Kind::Await, token, at);
+                }
+            }
+            SyncOp::Put => {
+                // All that is put keeps its order, so the last stands for all.
+                if let Some(&token) = self.channels.get(&object) {
+                    self.push(origin, Kind::Await, token, at);
+                }
+                let token = self.token();
+                self.channels.insert(object, token);
+                self.push(origin, Kind::Notify, token, at);
+            }
+            SyncOp::Got => {
+                if let Some(&token) = self.channels.get(&object) {
                     self.push(origin, Kind::Await, token, at);
                 }
             }

@@ -8,6 +8,7 @@
 //! Without the environment variable `RACEWARDEN_RECORD` (a file with a trace header in it) the
 //! program runs unrecorded.
 
+mod channels;
 mod hooks;
 mod memory;
 mod sync;

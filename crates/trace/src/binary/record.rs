@@ -41,6 +41,10 @@ pub enum SyncOp {
     /// `extra` is the size.
     Alloc = 24,
     Free = 25,
+    /// Something is handed over through `object`: a descriptor, or what the program declares.
+    Put = 26,
+    /// May have got all that was put before.
+    Got = 27,
 }
 
 impl SyncOp {
@@ -51,7 +55,7 @@ impl SyncOp {
 
     pub fn from_number(number: u8) -> Option<Self> {
         use SyncOp::*;
-        const ALL: [SyncOp; 25] = [
+        const ALL: [SyncOp; 27] = [
             Fork,
             Join,
             Begin,
@@ -77,6 +81,8 @@ impl SyncOp {
             OncePassed,
             Alloc,
             Free,
+            Put,
+            Got,
         ];
         ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
