@@ -520,6 +520,27 @@ impl Whole<'_> {
         self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
     }
 
+    /// The locks among these that digests know whatever is accessed, without what does not matter
+    /// to those: accesses that hold the same ones are excluded by the same ones.
+    pub fn named_locks(&self, held: &[Held]) -> Vec<Held> {
+        let known = held.iter().filter_map(|held| {
+            let invariant = self.is_invariant(&held.lock);
+            let placed = self.is_one_place(&held.points);
+            ((invariant || placed) && !self.is_broken(held)).then(|| Held {
+                lock: if invariant { held.lock.clone() } else { Sym::constant(0) },
+                points: if placed { held.points.clone() } else { std::sync::Arc::from([]) },
+                after: held.after.iter().filter(|lock| self.is_invariant(lock)).cloned().collect(),
+                ..held.clone()
+            })
+        });
+        known.collect()
+    }
+
+    /// Whether there is one place only that a pointer with these targets may lead to.
+    fn is_one_place(&self, points: &[Location]) -> bool {
+        matches!(points, [at] if at.stride == 0 && self.singletons[at.object as usize])
+    }
+
     /// Whether the two are one lock, whatever is accessed.
     fn same_name(&self, x: &Held, y: &Held) -> bool {
         if self.is_broken(x) || self.is_broken(y) {
@@ -528,8 +549,7 @@ impl Whole<'_> {
         if x.lock == y.lock && self.is_invariant(&x.lock) {
             return true;
         }
-        matches!((&*x.points, &*y.points), ([p], [q])
-            if p == q && p.stride == 0 && self.singletons[p.object as usize])
+        x.points == y.points && self.is_one_place(&x.points)
     }
 
     /// Whether some thread may release the lock although it never took it.

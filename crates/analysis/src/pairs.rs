@@ -23,7 +23,6 @@ use crate::digests::{DIGESTS, Reads, Whole, exclusion_by};
 use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
-use crate::shared::Shared;
 use crate::state::{Held, Path};
 use crate::threads::RootId;
 
@@ -78,7 +77,7 @@ impl Guards {
             (Part::new(Reads::Flags), Part::new(Reads::Thread), Part::new(Reads::Locks));
         let mut flag_ids: FxHashMap<u8, u32> = FxHashMap::default();
         let mut thread_ids: FxHashMap<(RootId, Path), u32> = FxHashMap::default();
-        let mut lock_ids: FxHashMap<Shared<Vec<Held>>, u32> = FxHashMap::default();
+        let mut lock_ids: FxHashMap<Vec<Held>, u32> = FxHashMap::default();
         let mut ids: FxHashMap<[u32; 3], GuardId> = FxHashMap::default();
         // States are shared by all accesses between two changes of them.
         let mut known: FxHashMap<(*const Path, RootId, u8), GuardId> = FxHashMap::default();
@@ -94,7 +93,7 @@ impl Guards {
                 let found = [
                     flags.id(&mut flag_ids, bits, number),
                     threads.id(&mut thread_ids, (access.root, state), number),
-                    locks.id(&mut lock_ids, held, number),
+                    locks.id(&mut lock_ids, whole.named_locks(&held), number),
                 ];
                 *ids.entry(found).or_insert_with(|| {
                     parts.push(found);
