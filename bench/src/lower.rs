@@ -57,14 +57,14 @@ fn work(files: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Cost {
-    seconds: f64,
-    kilobytes: i64,
+pub struct Cost {
+    pub seconds: f64,
+    pub kilobytes: i64,
 }
 
 /// LLVM reads one file per process: time and memory are sums, the memory of each process counted
 /// above `base`, what a process takes that reads nothing.
-fn verify(files: &[PathBuf], base: i64) -> anyhow::Result<Cost> {
+pub fn verify(files: &[PathBuf], base: i64) -> anyhow::Result<Cost> {
     let mut total = Cost { seconds: 0.0, kilobytes: 0 };
     for file in files {
         let one =
@@ -77,9 +77,10 @@ fn verify(files: &[PathBuf], base: i64) -> anyhow::Result<Cost> {
 
 /// Processor time and peak memory of a command, as `time` reports them: the wall clock of a busy
 /// machine means little.
-fn cost(command: &mut Command) -> anyhow::Result<Cost> {
+pub fn cost(command: &mut Command) -> anyhow::Result<Cost> {
     let mut timed = Command::new("/usr/bin/time");
     timed.args(["-f", "%U %S %M"]).arg(command.get_program()).args(command.get_args());
+    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = timed.stdout(Stdio::null()).output().context("/usr/bin/time")?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{:?}: {stderr}", command.get_program());
@@ -94,7 +95,7 @@ fn cost(command: &mut Command) -> anyhow::Result<Cost> {
     Ok(Cost { seconds: user + system, kilobytes: kilobytes as i64 })
 }
 
-fn program(path: &Path) -> anyhow::Result<(String, Vec<PathBuf>)> {
+pub fn program(path: &Path) -> anyhow::Result<(String, Vec<PathBuf>)> {
     let name = path.display().to_string();
     if !path.is_dir() {
         return Ok((name, vec![path.to_owned()]));
@@ -116,7 +117,7 @@ fn program(path: &Path) -> anyhow::Result<(String, Vec<PathBuf>)> {
     Ok((name, files))
 }
 
-fn compile(source: &Path, bitcode: &Path, flags: &[&str]) -> anyhow::Result<()> {
+pub fn compile(source: &Path, bitcode: &Path, flags: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("clang-22")
         .args(["-O2", "-Xclang", "-disable-llvm-passes", "-g", "-w", "-emit-llvm", "-c"])
         .args(flags)
@@ -129,7 +130,7 @@ fn compile(source: &Path, bitcode: &Path, flags: &[&str]) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn sqlite(scratch: &Path) -> anyhow::Result<PathBuf> {
+pub fn sqlite(scratch: &Path) -> anyhow::Result<PathBuf> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version=1", "--offline"])
         .output()

@@ -1,6 +1,7 @@
 //! Benchmarks: one per subcommand, never part of the tests.
 
 mod capture;
+mod check;
 mod gate;
 mod hive;
 mod lower;
@@ -13,12 +14,13 @@ mod table;
 mod table3;
 
 const USAGE: &str = "usage: racewarden-bench \
-    bugs|capture|gate|hive|lower|odds|predict|record|replay|run|table1|table3";
+    bugs|capture|check|gate|hive|lower|odds|predict|record|replay|run|table1|table3";
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("bugs") => table::bugs(),
         Some("capture") => capture::run(),
+        Some("check") => check::run(),
         Some("gate") => gate::run(),
         Some("hive") => hive::run(),
         Some("lower") => lower::run(),
