@@ -318,26 +318,48 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> i32 {
-    let real = real!(pthread_join: fn(libc::pthread_t, *mut *mut c_void) -> i32);
-    // SAFETY: passes the program's own arguments on.
-    let status = unsafe { real(thread, result) };
-    if status == 0 {
-        let number = {
-            let _guard = HANDLES.lock();
-            // SAFETY: the lock is held.
-            let table = unsafe { &mut *(&raw mut HANDLE_TABLE) };
-            let at = table.iter().rposition(|(handle, _)| *handle == thread);
-            at.map(|at| table.swap_remove(at).1)
-        };
-        if let Some(number) = number {
-            sync(SyncOp::Join, u64::from(number), 0);
-        }
+/// Runs a join and records it when it succeeds. Which thread the handle means is asked before: once
+/// joined, the C library may give the handle to another.
+fn joining(thread: libc::pthread_t, join: impl FnOnce() -> i32) -> i32 {
+    let number = {
+        let _guard = HANDLES.lock();
+        // SAFETY: the lock is held.
+        let table = unsafe { &*(&raw const HANDLE_TABLE) };
+        table.iter().rfind(|(handle, _)| *handle == thread).map(|(_, number)| *number)
+    };
+    let status = join();
+    if let Some(number) = number.filter(|_| status == 0) {
+        let guard = HANDLES.lock();
+        // SAFETY: the lock is held.
+        unsafe { (*(&raw mut HANDLE_TABLE)).retain(|(_, other)| *other != number) };
+        drop(guard);
+        sync(SyncOp::Join, u64::from(number), 0);
     }
     status
+}
+
+macro_rules! joins {
+    ($($name:ident($($argument:ident : $type:ty),*);)*) => {$(
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            thread: libc::pthread_t,
+            result: *mut *mut c_void
+            $(, $argument: $type)*
+        ) -> i32 {
+            let real = real!($name: fn(libc::pthread_t, *mut *mut c_void $(, $type)*) -> i32);
+            // SAFETY: passes the program's own arguments on.
+            joining(thread, || unsafe { real(thread, result $(, $argument)*) })
+        }
+    )*};
+}
+
+joins! {
+    pthread_join();
+    pthread_tryjoin_np();
+    pthread_timedjoin_np(limit: *const c_void);
+    pthread_clockjoin_np(clock: i32, limit: *const c_void);
 }
 
 /// `_exit` and its kind skip the exit handlers.
