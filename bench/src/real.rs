@@ -14,15 +14,18 @@ pub struct Places {
     pub racewarden: PathBuf,
     /// Only these programs, when any are named.
     pub only: Vec<String>,
+    /// Most seconds for the steered runs of one test case.
+    pub seconds: u64,
     folder: tempfile::TempDir,
 }
 
 impl Places {
-    /// Reads `[--sources FOLDER] [--racewarden FILE] [PROGRAM…]`.
+    /// Reads `[--sources FOLDER] [--racewarden FILE] [--seconds N] [PROGRAM…]`.
     pub fn from_arguments() -> anyhow::Result<Places> {
         let mut sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let mut racewarden = std::env::current_exe()?.with_file_name("racewarden");
         let mut only = Vec::new();
+        let mut seconds = 150;
         let mut arguments = std::env::args().skip(2);
         while let Some(argument) = arguments.next() {
             let mut value =
@@ -30,6 +33,7 @@ impl Places {
             match argument.as_str() {
                 "--sources" => sources = value()?.into(),
                 "--racewarden" => racewarden = value()?.into(),
+                "--seconds" => seconds = value()?.parse().context("--seconds takes a number")?,
                 _ => only.push(argument),
             }
         }
@@ -38,7 +42,7 @@ impl Places {
             "{}: build the command first: cargo build --release -p racewarden",
             racewarden.display()
         );
-        Ok(Places { sources, racewarden, only, folder: tempfile::tempdir()? })
+        Ok(Places { sources, racewarden, only, seconds, folder: tempfile::tempdir()? })
     }
 
     pub fn wants(&self, name: &str) -> bool {

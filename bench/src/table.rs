@@ -13,9 +13,6 @@ use serde_json::Value;
 
 use crate::real::{Built, Places, SUBJECTS, report_of};
 
-/// Most seconds for the runs of one test case.
-const CASE_SECONDS: &str = "150";
-
 const ROWS: [&str; 9] = [
     "potential races",
     "crashes",
@@ -91,7 +88,7 @@ fn confirmed(places: &Places, built: &Built) -> anyhow::Result<(Value, u64)> {
         let next = built.place.join(format!("confirmed{number}.json"));
         let mut confirm = places.tool(&built.place);
         confirm.args(["confirm", built.subject.target, "--no-ledger", "--format", "json"]);
-        confirm.args(["--confirm-time", CASE_SECONDS, "--report"]).arg(&file);
+        confirm.args(["--confirm-time", &places.seconds.to_string(), "--report"]).arg(&file);
         confirm.arg("-o").arg(&next).arg("--").args(*case);
         (file, report) = report_of(&mut confirm, &next)?;
         runs += report["stats"]["confirm_runs"].as_u64().unwrap_or(0);
