@@ -35,12 +35,17 @@ impl<'a> Tools<'a> {
         let folder = self.scratch.join(program.name);
         std::fs::create_dir_all(&folder)?;
         match &program.source {
-            Source::File { path, libraries } => self.from_file(&folder, path, libraries),
-            Source::Tree { path, build, product } => self.from_tree(&folder, path, build, product),
+            Source::File { path, libraries } => self.build_file(&folder, path, libraries),
+            Source::Tree { path, build, product } => self.build_tree(&folder, path, build, product),
         }
     }
 
-    fn from_file(&self, folder: &Path, source: &Path, libraries: &[&str]) -> anyhow::Result<Built> {
+    fn build_file(
+        &self,
+        folder: &Path,
+        source: &Path,
+        libraries: &[&str],
+    ) -> anyhow::Result<Built> {
         let cxx = source.extension().is_some_and(|extension| extension == "cpp");
         let compile = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
             let product = folder.join(name);
@@ -66,7 +71,7 @@ impl<'a> Tools<'a> {
         })
     }
 
-    fn from_tree(
+    fn build_tree(
         &self,
         folder: &Path,
         source: &Path,
