@@ -25,7 +25,7 @@ impl Places {
         let mut sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let mut racewarden = std::env::current_exe()?.with_file_name("racewarden");
         let mut only = Vec::new();
-        let mut seconds = 150;
+        let mut seconds: u64 = 150;
         let mut arguments = std::env::args().skip(2);
         while let Some(argument) = arguments.next() {
             let mut value =
@@ -33,7 +33,9 @@ impl Places {
             match argument.as_str() {
                 "--sources" => sources = value()?.into(),
                 "--racewarden" => racewarden = value()?.into(),
-                "--seconds" => seconds = value()?.parse().context("--seconds takes a number")?,
+                "--seconds" => {
+                    seconds = value()?.parse::<u64>().context("--seconds takes a number")?;
+                }
                 _ => only.push(argument),
             }
         }
