@@ -16,9 +16,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::callgraph::CallGraph;
+use crate::callgraph::{CallGraph, effects_of_call};
 use crate::distinct::Distinct;
-use crate::effects::{Effect, Effects, Entry};
+use crate::effects::{Effect, Effects, Entry, Passed};
 use crate::flow::compose;
 use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
@@ -422,12 +422,14 @@ impl<'a> Instantiation<'a> {
             .collect();
         let again = merged || !alive.is_empty();
         let repeated = merged || alive.iter().any(|live| live.current || live.repeated);
+        let kind = self.team_or_task((function, create.inst));
         for target in targets {
             let root = self.threads.root(Some(created.clone()), target);
             let entry = &mut self.threads.roots[root as usize];
             entry.many |= again || create.many;
             entry.repeated |= repeated || create.many;
             entry.apart = create.apart;
+            (entry.team, entry.task) = kind;
             let birth = (parent, state.clone());
             if !entry.births.contains(&birth) {
                 entry.births.push(birth);
@@ -480,6 +482,22 @@ impl<'a> Instantiation<'a> {
             (Some(Atom::Function(function)), 0) => Some(*function),
             _ => None,
         }
+    }
+
+    /// Whether the call starts an OpenMP team, or a task.
+    fn team_or_task(&self, site: CallSite) -> (bool, bool) {
+        let body = self.program.module.function(site.0);
+        let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else {
+            return (false, false);
+        };
+        let mut kind = (false, false);
+        for effect in effects_of_call(self.effects, self.points, site, callee) {
+            if let Effect::Create { extent, passed, .. } = effect {
+                kind.0 |= extent.many && extent.joins;
+                kind.1 |= matches!(passed, Passed::Result { .. });
+            }
+        }
+        kind
     }
 
     /// Whether the value is the same each time its instructions run once.

@@ -9,9 +9,11 @@ use racewarden_ir::Op;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
 use crate::effects::Effect;
+use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::state::{CreateId, Held};
 use crate::sym::{Atom, Frame, Sym};
+use crate::team::TeamShare;
 use crate::threads::{MAIN, RootId};
 
 pub trait Digest: Sync {
@@ -49,6 +51,7 @@ pub struct Whole<'a> {
     pub broken: Vec<Location>,
     /// Where the handle of each root that was created once is stored.
     handles: Vec<Option<Sym>>,
+    pub orders: Orders,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -60,8 +63,12 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &NamedLock,
     &CreatorFrame,
     &ThreadArgument,
+    &TeamShare,
     &CommonLock,
     &AcquisitionHistory,
+    &Exclusives,
+    &Handoffs,
+    &Barriers,
 ];
 
 /// The first digest that excludes the pair, by its number in [`DIGESTS`], and why.
@@ -119,15 +126,15 @@ impl<'a> Whole<'a> {
             })
             .collect();
         let broken = crate::misuse::foreign_releases(instantiation);
-        let handles = Vec::new();
-        let mut whole = Whole { instantiation, unique, singletons, broken, handles };
+        let (handles, orders) = (Vec::new(), Orders::default());
+        let mut whole = Whole { instantiation, unique, singletons, broken, handles, orders };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();
         whole
     }
 
     /// Whether the value is the same in every thread.
-    fn is_invariant(&self, sym: &Sym) -> bool {
+    pub fn is_invariant(&self, sym: &Sym) -> bool {
         let program = self.instantiation.program;
         !sym.mentions(&|atom| match atom {
             Atom::Global(global) => program.module.global(*global).thread_local,
@@ -463,7 +470,7 @@ impl Whole<'_> {
 }
 
 /// Whether two accesses `distance` bytes apart within parts of `stride` bytes stay in their parts.
-fn fits(distance: i64, size_a: u64, size_b: u64, stride: i64) -> bool {
+pub fn fits(distance: i64, size_a: u64, size_b: u64, stride: i64) -> bool {
     let reach = distance.unsigned_abs().saturating_add(size_a.max(size_b));
     stride > 0 && reach <= stride as u64
 }
@@ -550,6 +557,21 @@ impl Whole<'_> {
             return true;
         }
         x.points == y.points && self.is_one_place(&x.points)
+    }
+
+    /// Whether both accesses hold a lock that only one of them can.
+    pub fn share_lock(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
+        NamedLock.excludes(a, b, self).is_some() || CommonLock.excludes(a, b, self).is_some()
+    }
+
+    /// Whether the root is an OpenMP team that is never two teams at once.
+    pub fn is_flat_team(&self, root: RootId) -> bool {
+        let data = self.root(root);
+        let mut parents = data.births.iter().map(|(parent, _)| *parent);
+        let first = parents.next();
+        data.team
+            && first.is_some_and(|first| !self.root(first).many)
+            && parents.all(|parent| Some(parent) == first)
     }
 
     /// Whether some thread may release the lock although it never took it.

@@ -102,6 +102,25 @@ pub enum Effect {
     Barrier {
         barrier: u32,
     },
+    /// Waits for all threads of the OpenMP team.
+    TeamBarrier,
+    /// `count` is the argument that says how many threads wait for each other.
+    BarrierInit {
+        barrier: u32,
+        count: Option<u32>,
+    },
+    SemaphoreInit {
+        semaphore: u32,
+        value: Option<u32>,
+    },
+    SemaphorePost {
+        semaphore: u32,
+    },
+    /// `certain`: it gives up for no reason but misuse or a signal.
+    SemaphoreWait {
+        semaphore: u32,
+        certain: bool,
+    },
     /// Returns new memory; `out` when it is stored through that argument instead.
     Allocate {
         out: Option<u32>,
@@ -468,9 +487,31 @@ fn convert_one(
                 out.push(Effect::Wait { lock });
             }
         }
-        M::BarrierWait { barrier } => {
+        M::BarrierWait { barrier } => match argument(barrier) {
+            Some(barrier) => out.push(Effect::Barrier { barrier }),
+            None => out.push(Effect::TeamBarrier),
+        },
+        M::BarrierInit { barrier, count } => {
             if let Some(barrier) = argument(barrier) {
-                out.push(Effect::Barrier { barrier });
+                let count = count.as_ref().and_then(argument);
+                out.push(Effect::BarrierInit { barrier, count });
+            }
+        }
+        M::SemInit { semaphore, value } => {
+            if let Some(semaphore) = argument(semaphore) {
+                let value = value.as_ref().and_then(argument);
+                out.push(Effect::SemaphoreInit { semaphore, value });
+            }
+        }
+        M::SemPost { semaphore } => {
+            if let Some(semaphore) = argument(semaphore) {
+                out.push(Effect::SemaphorePost { semaphore });
+            }
+        }
+        M::SemWait { semaphore, timed, tries, .. } => {
+            if let Some(semaphore) = argument(semaphore) {
+                let certain = !timed && !tries;
+                out.push(Effect::SemaphoreWait { semaphore, certain });
             }
         }
         M::Once { control, function, .. } => {

@@ -28,6 +28,7 @@ mod loops;
 mod misuse;
 mod naming;
 mod notes;
+mod order;
 mod pairs;
 mod pointsto;
 mod ranking;
@@ -37,6 +38,7 @@ mod sharing;
 mod state;
 mod summary;
 mod sym;
+mod team;
 mod threads;
 
 pub use check::{Options, check, why};

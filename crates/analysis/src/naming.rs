@@ -1,9 +1,11 @@
 //! Accesses, locks, threads and objects in the words of the source.
 
-use racewarden_finding::{Frame, HeldLock, Site};
-use racewarden_ir::{FunctionId, Program};
+use racewarden_finding::{Frame, HeldLock, LockMode, Site};
+use racewarden_ir::{FunctionId, InstId, Op, Program};
 
+use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::effects::{Effect, LockName};
 use crate::pointsto::{ObjectId, ObjectKind};
 use crate::state::Held;
 use crate::sym::{Atom, Sym};
@@ -64,7 +66,7 @@ impl Naming<'_> {
             access: access.kind,
             lvalue: self.lvalue(access),
             atomic: access.atomic,
-            locks: access.state.held.iter().map(|held| self.held(held)).collect(),
+            locks: access.state.held.iter().filter_map(|held| self.held(held)).collect(),
             thread: self.thread(access.root),
             stack: self.stack(access),
         }
@@ -123,12 +125,42 @@ impl Naming<'_> {
         }
     }
 
-    fn held(&self, held: &Held) -> HeldLock {
-        HeldLock {
-            name: self.lock(&held.lock),
-            mode: held.mode,
-            acquired_at: self.at(held.acquired_at.0, held.acquired_at.1),
+    /// A held lock by the name that the programmer wrote; what has run once is no lock.
+    fn held(&self, held: &Held) -> Option<HeldLock> {
+        let (function, inst) = held.acquired_at;
+        let (instantiation, body) = (self.instantiation, self.program().module.function(function));
+        let mut once = false;
+        let mut lock_argument = None;
+        match body.instructions.get(inst as usize).map(|instruction| &instruction.op) {
+            Some(Op::Call { callee, .. }) => {
+                let (effects, points) = (instantiation.effects, instantiation.points);
+                for effect in effects_of_call(effects, points, held.acquired_at, callee) {
+                    match effect {
+                        Effect::Once { .. } | Effect::OnceBegin { .. } | Effect::OnceEnd { .. } => {
+                            once = true;
+                        }
+                        Effect::Lock { lock: LockName::Argument(index), .. } => {
+                            lock_argument = Some(*index);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Some(Op::Load { .. }) => once = true,
+            _ => {}
         }
+        if once && held.mode == LockMode::Read {
+            return None;
+        }
+        let is_global = matches!(held.lock.as_atom(), Some(Atom::Global(_)));
+        let written = lock_argument
+            .filter(|_| !is_global)
+            .and_then(|index| body.operand_path(InstId(inst), index))
+            .map(|path| self.text(path.text))
+            .filter(|text| !text.is_empty());
+        let name = written.unwrap_or_else(|| self.lock(&held.lock));
+        let name = if once { format!("once of {name}") } else { name };
+        Some(HeldLock { name, mode: held.mode, acquired_at: self.at(function, inst) })
     }
 
     pub fn lock(&self, lock: &Sym) -> String {

@@ -118,7 +118,9 @@ fn weigh(
             change(-15, "the object is allocated by the thread that accesses it (RELAY filter 1)");
         }
     }
-    if a.root == b.root {
+    let start =
+        |access: &GuardedAccess| whole.instantiation.threads.roots[access.root as usize].function;
+    if start(a) == start(b) {
         change(-5, "both accesses are in threads of one start function (RELAY filter 4)");
     }
     if a.root == MAIN || b.root == MAIN {

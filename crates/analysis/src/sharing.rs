@@ -18,6 +18,8 @@ pub struct Sharing {
     pub shared: Vec<bool>,
     pub stable: FxHashSet<CallSite>,
     pub tainted_handles: FxHashSet<ObjectId>,
+    /// Objects with a lock that is made anew, or ended, while there may be several threads.
+    pub reset_locks: FxHashSet<ObjectId>,
 }
 
 /// Writes that may run beside another thread, by object.
@@ -33,6 +35,7 @@ struct Scan<'a> {
     handle_writes: Vec<Location>,
     handles: Vec<Location>,
     roots: Vec<ObjectId>,
+    reset_locks: FxHashSet<ObjectId>,
     /// Something other than a constant is stored through the blob.
     blob_written: bool,
 }
@@ -54,6 +57,7 @@ pub fn discover(
         handle_writes: Vec::new(),
         handles: Vec::new(),
         roots: Vec::new(),
+        reset_locks: FxHashSet::default(),
         blob_written: false,
     };
     for site in &graph.create_sites {
@@ -71,7 +75,7 @@ pub fn discover(
         .map(|object| escaped[object] && scan.late.contains_key(&(object as ObjectId)))
         .collect();
     let stable = scan.stable(reachable);
-    Sharing { shared, stable, tainted_handles: tainted }
+    Sharing { shared, stable, tainted_handles: tainted, reset_locks: scan.reset_locks }
 }
 
 impl Scan<'_> {
@@ -161,6 +165,10 @@ impl Scan<'_> {
                 Effect::ResetLock { pointer } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, 1, false);
+                        if self.phases.is_late(id, inst) {
+                            let points = self.points(id, value);
+                            self.reset_locks.extend(points.iter().map(|at| at.object));
+                        }
                     }
                 }
                 Effect::Create { handle: Some(pointer), .. } => {

@@ -36,6 +36,9 @@ pub struct Root {
     pub ends: Vec<Arc<Path>>,
     /// It may also end elsewhere (`pthread_exit`, cancellation).
     pub ends_anywhere: bool,
+    /// An OpenMP team, which ends when its tasks have.
+    pub team: bool,
+    pub task: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +71,8 @@ impl Threads {
             births: Vec::new(),
             ends: Vec::new(),
             ends_anywhere: false,
+            team: false,
+            task: false,
         });
         if let Some(create) = create {
             self.by_site.entry(create.site).or_default().push(id);
@@ -165,7 +170,9 @@ impl Threads {
         for (create, live) in &state.threads {
             for root in self.of_create(create) {
                 if live.ended {
-                    result.extend(&self.survivors[root as usize]);
+                    let team = self.roots[root as usize].team;
+                    let goes_on = |other: &RootId| !(team && self.roots[*other as usize].task);
+                    result.extend(self.survivors[root as usize].iter().copied().filter(goes_on));
                 } else {
                     result.extend(&self.descendants[root as usize]);
                 }

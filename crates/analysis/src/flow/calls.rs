@@ -342,6 +342,11 @@ impl Flow<'_> {
                 }
             }
             Effect::Barrier { .. }
+            | Effect::TeamBarrier
+            | Effect::BarrierInit { .. }
+            | Effect::SemaphoreInit { .. }
+            | Effect::SemaphorePost { .. }
+            | Effect::SemaphoreWait { .. }
             | Effect::PointsIntoItself
             | Effect::Allocate { .. }
             | Effect::Copy { .. }
@@ -363,6 +368,8 @@ impl Flow<'_> {
     fn touch_lock(&mut self, inst: u32, name: LockName, arguments: &[Value]) {
         if let LockName::Argument(index) = name
             && let Some(value) = arguments.get(index as usize)
+            && !self.env.reset_locks.is_empty()
+            && self.points(value).iter().any(|at| self.env.reset_locks.contains(&at.object))
         {
             self.access(inst, index as u8, value, 1, AccessKind::Read, true);
         }

@@ -38,6 +38,8 @@ pub struct Env<'a> {
     pub stable: &'a FxHashSet<CallSite>,
     /// Objects that hold a thread handle and are written by something else than a create call.
     pub tainted_handles: &'a FxHashSet<u32>,
+    /// Objects with a lock that is made anew while threads may use it.
+    pub reset_locks: &'a FxHashSet<u32>,
 }
 
 const MAX_PATHS: usize = 8;

@@ -1,0 +1,265 @@
+//! Semaphores and words that serve as locks.
+//!
+//! A semaphore that starts at one, or a word that threads take by compare-and-exchange or exchange
+//! from its initial value and give back by storing that value. Such an object excludes when every
+//! thread gives back only what it holds at that point for certain: the balance is followed over the
+//! thread's whole control flow, and one post or store without a wait before it makes the object
+//! worthless. Taking must acquire and giving back release, as C11 defines it.
+
+use racewarden_ir::{AtomicOrder, FunctionId, Op, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::events::{Event, Word, Write, WriteKind};
+use super::handoff::{Tables, is_set_up, waits_for_certain};
+use super::timeline::{Branch, NodeId, Timeline};
+use super::{Facts, Stand};
+use crate::digests::Whole;
+use crate::pointsto::{CallSite, Location};
+use crate::sym::{Atom, LOCAL};
+use crate::threads::RootId;
+
+pub struct Exclusive {
+    /// Nodes that run while the thread holds the object.
+    held: FxHashMap<RootId, Vec<bool>>,
+}
+
+impl Exclusive {
+    pub fn covers(&self, stand: &Stand) -> bool {
+        let Some(held) = self.held.get(&stand.root) else { return false };
+        !stand.at_event && stand.nodes.iter().all(|node| held[*node as usize])
+    }
+}
+
+pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Exclusive> {
+    let mut found = Vec::new();
+    if !facts.events.vague {
+        let mut places: Vec<Location> = facts.events.setups.keys().copied().collect();
+        places.sort_unstable();
+        found.extend(places.into_iter().filter_map(|place| semaphore(whole, facts, place)));
+    }
+    let mut tables = Tables::default();
+    for (number, word) in (0u32..).zip(&facts.events.words) {
+        found.extend(lock_word(whole, facts, number, word, &mut tables));
+    }
+    found
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Balance {
+    Free,
+    Held,
+    Either,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Take,
+    Give,
+}
+
+/// Nodes of the timeline that run while the object is held; `None` when something is given back
+/// that is not held.
+fn balance(
+    timeline: &Timeline,
+    step: impl Fn(&Event, CallSite) -> Option<Step>,
+    takes: impl Fn(NodeId, Option<Branch>) -> bool,
+) -> Option<Vec<bool>> {
+    let mut before: Vec<Option<Balance>> = vec![None; timeline.nodes.len()];
+    let mut after: Vec<Option<Balance>> = vec![None; timeline.nodes.len()];
+    before[0] = Some(Balance::Free);
+    let mut stack: Vec<NodeId> = vec![0];
+    let step_of = |id: NodeId| {
+        let node = &timeline.nodes[id as usize];
+        node.event.as_ref().and_then(|event| step(event, (node.function, node.start)))
+    };
+    while let Some(id) = stack.pop() {
+        let state = match step_of(id) {
+            Some(Step::Take) => Some(Balance::Held),
+            Some(Step::Give) => Some(Balance::Free),
+            None => before[id as usize],
+        };
+        after[id as usize] = state;
+        for &(to, branch) in &timeline.nodes[id as usize].next {
+            let new = if takes(id, branch) { Some(Balance::Held) } else { state };
+            let old = before[to as usize];
+            let joined = match (old, new) {
+                (None, new) => new,
+                (old, new) if old == new => old,
+                _ => Some(Balance::Either),
+            };
+            if joined != old {
+                before[to as usize] = joined;
+                stack.push(to);
+            }
+        }
+    }
+    for id in 0..timeline.nodes.len() as NodeId {
+        let wrong = step_of(id) == Some(Step::Give)
+            && before[id as usize].is_some_and(|state| state != Balance::Held);
+        if wrong {
+            return None;
+        }
+    }
+    Some(after.into_iter().map(|state| state.is_none_or(|state| state == Balance::Held)).collect())
+}
+
+fn semaphore(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Exclusive> {
+    let one = |value: &Value| matches!(value, Value::Int { bits: 1, .. });
+    if !is_set_up(whole, facts, place, one) || !waits_for_certain(whole, facts, place) {
+        return None;
+    }
+    let concerns = |event: &Event| *event == Event::Wait(place) || *event == Event::Post(place);
+    let step = |event: &Event, _: CallSite| match event {
+        Event::Wait(at) if *at == place => Some(Step::Take),
+        Event::Post(at) if *at == place => Some(Step::Give),
+        _ => None,
+    };
+    let mut held = FxHashMap::default();
+    for root in users(facts, concerns)? {
+        held.insert(root, balance(facts.timelines.get(&root)?, step, |_, _| false)?);
+    }
+    Some(Exclusive { held })
+}
+
+/// The roots that touch the object; `None` when one of them could not be laid out.
+fn users(facts: &Facts, concerns: impl Fn(&Event) -> bool) -> Option<FxHashSet<RootId>> {
+    let users: FxHashSet<RootId> = facts
+        .events
+        .sites()
+        .filter(|(_, event)| concerns(event))
+        .flat_map(|(site, _)| facts.runners(site.0).iter().copied())
+        .collect();
+    users.iter().all(|root| !facts.lost.contains(root)).then_some(users)
+}
+
+fn lock_word(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    number: u32,
+    word: &Word,
+    tables: &mut Tables,
+) -> Option<Exclusive> {
+    let free = word.initial?;
+    if !word.writes.iter().all(|write| is_lock_use(write, free)) {
+        return None;
+    }
+    let takers: Vec<&Write> = word.writes.iter().filter(|w| w.kind != WriteKind::Store).collect();
+    if takers.is_empty() {
+        return None;
+    }
+    let mut edges: FxHashMap<CallSite, Vec<(FunctionId, Branch)>> = FxHashMap::default();
+    for taker in takers {
+        let found = success_edges(whole, word, free, taker, tables);
+        edges.insert(taker.site, found);
+    }
+    let gives: FxHashSet<CallSite> =
+        word.writes.iter().filter(|w| w.kind == WriteKind::Store).map(|w| w.site).collect();
+    let mut held = FxHashMap::default();
+    for root in users(facts, |event| *event == Event::Write(number))? {
+        let timeline = facts.timelines.get(&root)?;
+        let taken = fresh_edges(timeline, &edges, &gives);
+        let step = |event: &Event, site: CallSite| {
+            (*event == Event::Write(number) && gives.contains(&site)).then_some(Step::Give)
+        };
+        let takes = |from: NodeId, branch: Option<Branch>| {
+            branch.is_some_and(|branch| taken.contains(&(from, branch.block, branch.to)))
+        };
+        held.insert(root, balance(timeline, step, takes)?);
+    }
+    Some(Exclusive { held })
+}
+
+fn is_lock_use(write: &Write, free: i64) -> bool {
+    use AtomicOrder::{AcqRel, Acquire, Release, SeqCst};
+    let acquires = matches!(write.order, Some(Acquire | AcqRel | SeqCst));
+    let releases = matches!(write.order, Some(Release | AcqRel | SeqCst));
+    let Some(value) = write.value else { return false };
+    match write.kind {
+        WriteKind::Store => value == free && releases,
+        WriteKind::Exchange => value != free && acquires,
+        WriteKind::CompareExchange(expected) => expected == Some(free) && value != free && acquires,
+        WriteKind::Other => false,
+    }
+}
+
+/// The branches that are taken just when the operation found the word free.
+fn success_edges(
+    whole: &Whole<'_>,
+    word: &Word,
+    free: i64,
+    taker: &Write,
+    tables: &mut Tables,
+) -> Vec<(FunctionId, Branch)> {
+    let (function, inst) = taker.site;
+    let body = whole.instantiation.program.module.function(function);
+    let mut edges = Vec::new();
+    // The value that was there, or for a compare-and-exchange whether it succeeded.
+    let mut sources: Vec<(Atom, bool)> = Vec::new();
+    if taker.kind == WriteKind::Exchange {
+        sources.push((Atom::Inst(LOCAL, inst), false));
+    }
+    for (index, instruction) in (0u32..).zip(&body.instructions) {
+        if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &instruction.op
+            && from.0 == inst
+        {
+            sources.push((Atom::Inst(LOCAL, index), **path == [1]));
+        }
+    }
+    for (atom, is_success) in sources {
+        let Atom::Inst(_, source) = atom else { continue };
+        for test in tables.tests(whole, function, source) {
+            let success = if is_success { 1 } else { free };
+            let mut failures: Vec<i64> = if is_success {
+                vec![0]
+            } else {
+                word.writes.iter().filter_map(|w| w.value).filter(|v| *v != free).collect()
+            };
+            failures.dedup();
+            if test.takes(&atom, success) == Some(true)
+                && failures.iter().all(|value| test.takes(&atom, *value) == Some(false))
+            {
+                edges.push((function, test.branch));
+            }
+        }
+    }
+    edges
+}
+
+/// Those of the branches before which the word was not given back since it was taken.
+fn fresh_edges(
+    timeline: &Timeline,
+    edges: &FxHashMap<CallSite, Vec<(FunctionId, Branch)>>,
+    gives: &FxHashSet<CallSite>,
+) -> FxHashSet<(NodeId, u32, u32)> {
+    let site = |id: NodeId| {
+        let node = &timeline.nodes[id as usize];
+        (node.function, node.start)
+    };
+    let all = || 0..timeline.nodes.len() as NodeId;
+    let mut fresh = FxHashSet::default();
+    for (taker, branches) in edges {
+        let is_taker =
+            |id: NodeId| site(id) == *taker && timeline.nodes[id as usize].event.is_some();
+        let takers: Vec<NodeId> = all().filter(|id| is_taker(*id)).collect();
+        let since = timeline.reach(takers, |_, _, to| !is_taker(to));
+        let given: Vec<NodeId> = all()
+            .filter(|id| {
+                since[*id as usize]
+                    && gives.contains(&site(*id))
+                    && timeline.nodes[*id as usize].event.is_some()
+            })
+            .collect();
+        let stale = timeline.reach(given, |_, _, to| !is_taker(to));
+        for id in all().filter(|id| since[*id as usize] && !stale[*id as usize]) {
+            let function = timeline.nodes[id as usize].function;
+            for (_, branch) in &timeline.nodes[id as usize].next {
+                if let Some(branch) = branch
+                    && branches.contains(&(function, *branch))
+                {
+                    fresh.insert((id, branch.block, branch.to));
+                }
+            }
+        }
+    }
+    fresh
+}

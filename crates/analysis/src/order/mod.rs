@@ -1,0 +1,281 @@
+//! Order between threads that is neither creation, joining nor a lock: barrier phases, semaphores,
+//! flags that are set after and seen before, and words or semaphores that serve as locks.
+//!
+//! RELAY and paper 2 leave all of these out. Each is decided on the whole control flow of the
+//! threads concerned ([`timeline`]); where one of the conditions stated there does not hold, nothing
+//! is excluded.
+
+mod barriers;
+mod events;
+mod exclusive;
+mod handoff;
+mod timeline;
+
+use std::sync::OnceLock;
+
+use racewarden_ir::{FunctionId, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::callgraph::effects_of_call;
+use crate::contexts::{Context, GuardedAccess, Instantiation};
+use crate::digests::{Digest, Whole};
+use crate::effects::Effect;
+use crate::pointsto::{CallSite, Location};
+use crate::state::CreateId;
+use crate::sym::Sym;
+use crate::threads::{MAIN, RootId};
+use events::{Event, Events};
+use timeline::{NodeId, Timeline};
+
+/// What is known of the order of threads, computed when a pair first asks.
+#[derive(Default)]
+pub struct Orders {
+    facts: OnceLock<Facts>,
+}
+
+#[derive(Default)]
+struct Facts {
+    events: Events,
+    timelines: FxHashMap<RootId, Timeline>,
+    /// Roots that run an event and could not be laid out.
+    lost: FxHashSet<RootId>,
+    runners: FxHashMap<FunctionId, Vec<RootId>>,
+    /// The accesses that one instruction makes.
+    accesses: FxHashMap<CallSite, Vec<u32>>,
+    handoffs: Vec<handoff::Handoff>,
+    exclusives: Vec<exclusive::Exclusive>,
+    barriers: Vec<barriers::Phases>,
+}
+
+impl Orders {
+    /// The two accesses on their threads' timelines, with what is known of those.
+    fn stands(
+        &self,
+        a: &GuardedAccess,
+        b: &GuardedAccess,
+        whole: &Whole<'_>,
+    ) -> Option<(&Facts, Stand, Stand)> {
+        let facts = self.facts.get_or_init(|| Facts::new(whole));
+        Some((facts, facts.stand(a)?, facts.stand(b)?))
+    }
+}
+
+/// Words and semaphores that serve as locks.
+pub struct Exclusives;
+
+impl Digest for Exclusives {
+    fn name(&self) -> &'static str {
+        "exclusive"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        facts.exclusives.iter().any(|word| word.covers(&x) && word.covers(&y)).then(|| {
+            "both accesses are made while holding a word or semaphore that only one thread can \
+             hold"
+                .to_owned()
+        })
+    }
+}
+
+/// Told by a semaphore or a flag.
+pub struct Handoffs;
+
+impl Digest for Handoffs {
+    fn name(&self) -> &'static str {
+        "hand-off"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        facts.handoffs.iter().any(|h| h.orders(&x, &y) || h.orders(&y, &x)).then(|| {
+            "one thread goes on to its access only when told to, after the other's".to_owned()
+        })
+    }
+}
+
+/// In different phases of a barrier.
+pub struct Barriers;
+
+impl Digest for Barriers {
+    fn name(&self) -> &'static str {
+        "barrier"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        facts
+            .barriers
+            .iter()
+            .any(|phases| phases.separates(&x, &y))
+            .then(|| "a barrier lies between the two accesses".to_owned())
+    }
+}
+
+/// An access on its thread's timeline.
+struct Stand {
+    root: RootId,
+    nodes: Vec<NodeId>,
+    /// It is part of a call that waits or tells.
+    at_event: bool,
+}
+
+impl Facts {
+    fn new(whole: &Whole<'_>) -> Facts {
+        let instantiation = whole.instantiation;
+        let mut facts = Facts::default();
+        if instantiation.effects.jumps {
+            return facts;
+        }
+        facts.events = Events::new(instantiation, &whole.singletons);
+        if facts.events.is_empty() {
+            return facts;
+        }
+        for context in &instantiation.contexts {
+            let list = facts.runners.entry(context.function).or_default();
+            if !list.contains(&context.root) {
+                list.push(context.root);
+            }
+        }
+        for (number, access) in (0u32..).zip(&instantiation.accesses) {
+            facts.accesses.entry((access.function, access.inst)).or_default().push(number);
+        }
+        let concerned: FxHashSet<RootId> = facts
+            .events
+            .sites()
+            .flat_map(|(site, _)| facts.runners.get(&site.0).into_iter().flatten().copied())
+            .collect();
+        for root in concerned {
+            let starts = starts(instantiation, root);
+            match Timeline::new(instantiation, &facts.events, &starts) {
+                Some(timeline) => {
+                    facts.timelines.insert(root, timeline);
+                }
+                None => {
+                    facts.lost.insert(root);
+                }
+            }
+        }
+        facts.handoffs = handoff::find(whole, &facts);
+        facts.exclusives = exclusive::find(whole, &facts);
+        facts.barriers = barriers::find(whole, &facts);
+        facts
+    }
+
+    fn stand(&self, access: &GuardedAccess) -> Option<Stand> {
+        let timeline = self.timelines.get(&access.root)?;
+        let nodes = timeline.positions(&self.events, access.function, access.inst);
+        let at_event = matches!(
+            self.events.at(access.function, access.inst),
+            Some(Event::Wait(_) | Event::Post(_) | Event::Barrier(_) | Event::Team)
+        );
+        let live = nodes.iter().all(|node| timeline.live[*node as usize]);
+        (live && !nodes.is_empty()).then_some(Stand { root: access.root, nodes, at_event })
+    }
+
+    /// The roots that run the function.
+    fn runners(&self, function: FunctionId) -> &[RootId] {
+        self.runners.get(&function).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// What the root's thread runs first, one after the other.
+fn starts(instantiation: &Instantiation<'_>, root: RootId) -> Vec<FunctionId> {
+    let mut starts = Vec::new();
+    for context in instantiation.contexts.iter().filter(|context| context.root == root) {
+        let is_entry = context
+            .parent
+            .is_none_or(|(parent, _)| instantiation.contexts[parent as usize].root != root);
+        if is_entry && !starts.contains(&context.function) {
+            starts.push(context.function);
+        }
+    }
+    starts
+}
+
+/// Whether just one thread ever runs this root, and once.
+fn is_single(whole: &Whole<'_>, root: RootId) -> bool {
+    let roots = &whole.instantiation.threads.roots;
+    let mut root = root;
+    // A thread that starts its own kind would go round for ever.
+    for _ in 0..roots.len() {
+        if root == MAIN {
+            return true;
+        }
+        let data = &roots[root as usize];
+        let (Some(create), [(parent, _)]) = (&data.create, data.births.as_slice()) else {
+            return false;
+        };
+        if data.many || !starts_one(whole, create.site) || !is_created_once(whole, *parent, create)
+        {
+            return false;
+        }
+        root = *parent;
+    }
+    false
+}
+
+/// Whether the call starts one thread, and is not the registration of a handler.
+fn starts_one(whole: &Whole<'_>, site: CallSite) -> bool {
+    let instantiation = whole.instantiation;
+    let body = instantiation.program.module.functions.get(site.0.index());
+    let Some(Op::Call { callee, .. }) =
+        body.and_then(|body| body.instructions.get(site.1 as usize)).map(|i| &i.op)
+    else {
+        return false;
+    };
+    effects_of_call(instantiation.effects, instantiation.points, site, callee)
+        .any(|effect| matches!(effect, Effect::Create { extent, .. } if !extent.many))
+}
+
+/// Whether a thread of the root runs the instruction at most once.
+pub fn entered_once(whole: &Whole<'_>, root: RootId, site: CallSite) -> bool {
+    let contexts = &whole.instantiation.contexts;
+    let own = contexts.iter().filter(|c| c.function == site.0 && c.root == root);
+    !whole.instantiation.graph.is_in_cycle(site.0, site.1) && is_one(whole, own)
+}
+
+/// The same for a create call, which the calls that lead to it tell apart.
+fn is_created_once(whole: &Whole<'_>, root: RootId, create: &CreateId) -> bool {
+    let (contexts, site) = (&whole.instantiation.contexts, create.site);
+    let own = contexts.iter().filter(|context| {
+        context.function == site.0
+            && context.root == root
+            && CreateId::new(site).called_from(&context.chain) == *create
+    });
+    !whole.instantiation.graph.is_in_cycle(site.0, site.1) && is_one(whole, own)
+}
+
+/// Whether there is just one context, entered once, as are those that lead to it.
+fn is_one<'a>(whole: &Whole<'_>, mut own: impl Iterator<Item = &'a Context>) -> bool {
+    let contexts = &whole.instantiation.contexts;
+    let (Some(first), None) = (own.next(), own.next()) else { return false };
+    let mut context = first;
+    loop {
+        if context.entered != 1 || context.merged {
+            return false;
+        }
+        match context.parent {
+            Some((parent, _)) if contexts[parent as usize].root == first.root => {
+                context = &contexts[parent as usize];
+            }
+            _ => return true,
+        }
+    }
+}
+
+/// Whether only the program's first thread runs the instruction, and once.
+fn runs_once(whole: &Whole<'_>, facts: &Facts, site: CallSite) -> bool {
+    facts.runners(site.0) == [MAIN] && entered_once(whole, MAIN, site)
+}
+
+/// The count that a barrier or semaphore is set up with, where that happens once.
+fn set_up_count(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Sym> {
+    let [(site, Some(count))] = facts.events.setups.get(&place)?.calls.as_slice() else {
+        return None;
+    };
+    if !runs_once(whole, facts, *site) {
+        return None;
+    }
+    barriers::count_of(whole, site.0, count)
+}
