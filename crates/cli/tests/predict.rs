@@ -168,3 +168,31 @@ fn text_traces_have_exit_status_one_when_there_is_a_race() {
     assert_eq!(report.races[0].object, "x");
     assert_eq!(report.races[0].verdict, Verdict::Predicted);
 }
+
+#[test]
+fn a_window_and_a_filter_leave_out_and_say_so() {
+    let folder_of_traces = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder_of_traces.path().join(name).to_str().unwrap().to_owned();
+    let (whole, first) = (at("whole.rwt"), at("first.rwt"));
+    let program = folder().join("figure1.c").to_str().unwrap().to_owned();
+    assert!(racewarden(&["record", &program, "-o", &whole]).status.success());
+    assert!(racewarden(&["record", &program, "-o", &first, "--window", "12"]).status.success());
+    let all = predict(&[&whole, "--no-replay", "--no-ledger"]);
+    let some = predict(&[&first, "--no-replay", "--no-ledger"]);
+    assert!(some.races.len() < all.races.len(), "{} of {}", some.races.len(), all.races.len());
+    let says =
+        |report: &Report, words: &str| report.notes.iter().any(|note| note.text.contains(words));
+    assert!(says(&some, "first 12 events"), "{:?}", some.notes);
+    // Only the lines of one race are left.
+    let mut one = all.clone();
+    one.races.truncate(1);
+    let lines = at("one.json");
+    std::fs::write(&lines, serde_json::to_vec(&one).unwrap()).unwrap();
+    let filtered = predict(&[&whole, "--no-replay", "--no-ledger", "--filter", &lines]);
+    let sites = |report: &Report| -> BTreeSet<u32> {
+        report.races.iter().flat_map(|race| race.sites.iter().map(|site| site.line)).collect()
+    };
+    assert_eq!(sites(&filtered), sites(&one));
+    assert!(sites(&filtered).len() < sites(&all).len());
+    assert!(says(&filtered, "given lines"), "{:?}", filtered.notes);
+}
