@@ -15,6 +15,8 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use racewarden_capture::{Language, Toolchain, Unit};
 
+use crate::assembly::expose;
+use crate::borrowed::{define_strings, is_shared_cache};
 use crate::coalesce::coalesce;
 use crate::inline::{PIPELINE, inline};
 use crate::loops::hoist;
@@ -40,14 +42,21 @@ impl UnitPass for Detect {
     }
 
     fn key(&self, _unit_index: usize) -> String {
+        // The name changes whenever the same unit is instrumented differently than before.
         match &self.watched {
-            None => String::new(),
-            Some(lines) => format!("{lines:?}"),
+            None => "assembly strings".to_owned(),
+            Some(lines) => format!("assembly strings {lines:?}"),
         }
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
         let unsanitized = self.units.get(unit_index).map(unsanitized).unwrap_or_default();
+        define_strings(module);
+        expose(module).map_err(|error| InstrumentError::PassFailed {
+            path: module.get_name().to_string_lossy().into_owned().into(),
+            pass: "detect".to_owned(),
+            message: error.to_string(),
+        })?;
         let context = module.get_context();
         let kind = Attribute::get_named_enum_kind_id("sanitize_thread");
         let disabled = Attribute::get_named_enum_kind_id("disable_sanitizer_instrumentation");
@@ -55,7 +64,8 @@ impl UnitPass for Detect {
         for function in module.get_functions() {
             let name = function.get_name().to_string_lossy();
             let excluded = function.get_enum_attribute(AttributeLoc::Function, disabled).is_some()
-                || unsanitized.contains(name.as_ref());
+                || unsanitized.contains(name.as_ref())
+                || is_shared_cache(&name);
             if function.count_basic_blocks() > 0 && !excluded {
                 function.add_attribute(AttributeLoc::Function, attribute);
             }

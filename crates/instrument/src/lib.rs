@@ -7,6 +7,8 @@
 //! The modes: [`Detect`] puts LLVM's `tsan` instrumentation in; the record and gate modes name
 //! instructions by their ordinal in the prepared function.
 
+mod assembly;
+mod borrowed;
 mod build;
 mod coalesce;
 mod detect;
