@@ -61,9 +61,11 @@ macro_rules! real {
             ));
         }
         // SAFETY: the C library's function of this name has this signature.
-        unsafe {
+        #[allow(unused_unsafe)]
+        let function = unsafe {
             std::mem::transmute::<usize, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address)
-        }
+        };
+        function
     }};
 }
 

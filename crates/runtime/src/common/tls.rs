@@ -67,6 +67,7 @@ macro_rules! interceptor {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident : $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
         const _: () = {
             $(#[$meta])*
+            #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn body($($argument: $type),*) $(-> $result)? {
                 #[allow(unused_unsafe)]
                 unsafe { $body }

@@ -6,8 +6,8 @@
 use std::ffi::{c_int, c_void};
 
 use crate::common::tls;
-use crate::detect::engine::{Kind, check_range, enter};
-use crate::detect::{access, heap, modules, sync};
+use crate::detect::engine::{Kind, Thread, check_range, enter};
+use crate::detect::{access, heap, machines, modules, sync};
 use crate::{interceptor, real};
 
 unsafe extern "C" {
@@ -20,34 +20,74 @@ unsafe extern "C" {
 
 /// Checking more of a block than this costs more than it finds.
 const CHECKED: usize = 1024;
+/// The same for mappings, which are fewer.
+const UNMAPPED: usize = 1 << 16;
 
 fn allocated(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
     if !block.is_null()
         && let Some(mut thread) = enter()
     {
         access::forget_range(block as usize, size);
+        machines::forget_range(block as usize, size);
         let site = thread.site(pc);
         heap::add(block as usize, size, site);
     }
     block
 }
 
-/// Returns the block's size, to put it back if it stays after all.
-fn freed(block: *mut c_void, pc: usize) -> Option<heap::Block> {
+/// The end of a block, as the detector sees it.
+fn ended(thread: &mut Thread, known: &heap::Block, pc: usize) {
+    if modules::is_watched(pc) {
+        check_range(thread, known.start, known.size.min(CHECKED), Kind::FREE, pc);
+    }
+    sync::forget_range(known.start, known.size);
+}
+
+/// Returns the block, to put it back if it stays after all.
+fn resized(block: *mut c_void, pc: usize) -> Option<heap::Block> {
     if block.is_null() {
         return None;
     }
     let mut thread = enter()?;
     let known = heap::remove(block as usize)?;
-    if modules::is_watched(pc) {
-        check_range(&mut thread, known.start, known.size.min(CHECKED), Kind::FREE, pc);
-    }
-    sync::forget_range(known.start, known.size);
+    ended(&mut thread, &known, pc);
     Some(known)
 }
 
+/// `free`: the memory goes back to the C library a little later.
+fn give_back(block: *mut c_void, pc: usize) {
+    if block.is_null() {
+        return;
+    }
+    let gone = match enter() {
+        None => [block as usize, 0],
+        Some(mut thread) => {
+            let site = thread.site(pc);
+            match heap::mark_freed(block as usize, site) {
+                None => [block as usize, 0],
+                Some(known) => {
+                    ended(&mut thread, &known, pc);
+                    thread.held_back.take(known.start, known.size)
+                }
+            }
+        }
+    };
+    for address in gone.into_iter().filter(|address| *address != 0) {
+        // SAFETY: given back by the program, and by nobody since.
+        unsafe { __libc_free(address as *mut c_void) };
+    }
+}
+
+/// An ending thread passes on what it held back.
+pub fn bequeath(thread: &mut Thread) {
+    thread.held_back.bequeath(|address| {
+        // SAFETY: as in `give_back`.
+        unsafe { __libc_free(address as *mut c_void) };
+    });
+}
+
 fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
-    let old = freed(block, pc);
+    let old = resized(block, pc);
     // SAFETY: the program's own call, unchanged.
     let new = unsafe { __libc_realloc(block, size) };
     if new.is_null() && size != 0 {
@@ -89,12 +129,10 @@ interceptor! {
         }
     }
     fn free(block: *mut c_void) {
-        freed(block, tls::caller());
-        __libc_free(block);
+        give_back(block, tls::caller());
     }
     fn cfree(block: *mut c_void) {
-        freed(block, tls::caller());
-        __libc_free(block);
+        give_back(block, tls::caller());
     }
     fn memalign(alignment: usize, size: usize) -> *mut c_void {
         let pc = tls::caller();
@@ -177,8 +215,7 @@ macro_rules! operators_delete {
     ($($name:ident)*) => {
         interceptor! {$(
             fn $name(block: *mut c_void) {
-                freed(block, tls::caller());
-                __libc_free(block);
+                give_back(block, tls::caller());
             }
         )*}
     };
@@ -217,6 +254,11 @@ interceptor! {
         result
     }
     fn munmap(address: *mut c_void, size: usize) -> c_int {
+        let pc = tls::caller();
+        // Whoever still used the memory races with its end, as with `free`.
+        if let Some(mut thread) = enter() && modules::is_watched(pc) {
+            check_range(&mut thread, address as usize, size.min(UNMAPPED), Kind::FREE, pc);
+        }
         // Before the call: right after it, another thread may map the same addresses.
         renewed(address as usize, size);
         real!(munmap: fn(*mut c_void, usize) -> c_int)(address, size)

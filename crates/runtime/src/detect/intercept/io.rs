@@ -4,7 +4,7 @@
 //! descriptors belong together when they name the same inode (both ends of a pipe do), or were made
 //! as a pair; all network sockets share one order, because their peers cannot be told.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::tls;
@@ -195,12 +195,43 @@ interceptor! {
     fn close(file: c_int) -> c_int {
         if let Some(mut thread) = enter() && let Some(known) = descriptor(file) {
             check_range(&mut thread, known.as_ptr() as usize, 8, Kind::WRITE, tls::caller());
-            if let Some(order) = order_of(file) {
-                engine::release_in(&mut thread, order);
-            }
-            known.store(0, Ordering::Relaxed);
+            closing(&mut thread, file, known);
         }
         real!(close: fn(c_int) -> c_int)(file)
+    }
+    fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+        let result = real!(open: fn(*const c_char, c_int, c_uint) -> c_int)(path, flags, mode);
+        opened(result);
+        result
+    }
+    fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+        let result = real!(open64: fn(*const c_char, c_int, c_uint) -> c_int)(path, flags, mode);
+        opened(result);
+        result
+    }
+    fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+        let result = real!(openat: fn(c_int, *const c_char, c_int, c_uint) -> c_int)(folder, path, flags, mode);
+        opened(result);
+        result
+    }
+    fn creat(path: *const c_char, mode: c_uint) -> c_int {
+        let result = real!(creat: fn(*const c_char, c_uint) -> c_int)(path, mode);
+        opened(result);
+        result
+    }
+    fn dup2(file: c_int, to: c_int) -> c_int {
+        let pc = tls::caller();
+        replacing(file, to, pc);
+        let result = real!(dup2: fn(c_int, c_int) -> c_int)(file, to);
+        duplicated(file, result);
+        result
+    }
+    fn dup3(file: c_int, to: c_int, flags: c_int) -> c_int {
+        let pc = tls::caller();
+        replacing(file, to, pc);
+        let result = real!(dup3: fn(c_int, c_int, c_int) -> c_int)(file, to, flags);
+        duplicated(file, result);
+        result
     }
     fn pipe(ends: *mut c_int) -> c_int {
         let result = real!(pipe: fn(*mut c_int) -> c_int)(ends);
@@ -250,7 +281,7 @@ interceptor! {
     }
     fn dup(file: c_int) -> c_int {
         let result = real!(dup: fn(c_int) -> c_int)(file);
-        opened(result);
+        duplicated(file, result);
         result
     }
     fn eventfd(value: c_uint, flags: c_int) -> c_int {
@@ -298,34 +329,38 @@ interceptor! {
         }
         result
     }
-    fn fread(buffer: *mut c_void, size: usize, count: usize, stream: *mut c_void) -> usize {
-        let pc = tls::caller();
-        let result = real!(fread: fn(*mut c_void, usize, usize, *mut c_void) -> usize)(buffer, size, count, stream);
-        engine::access_range(buffer as usize, size.wrapping_mul(result), Kind::WRITE, pc);
-        result
+}
+
+/// Before a descriptor's end: what was written to it is known to whoever reads its end. Its number
+/// may come back by a call that is not seen, so nothing of its past stays.
+fn closing(thread: &mut Thread, file: c_int, known: &'static AtomicU64) {
+    if let Some(order) = order_of(file) {
+        engine::release_in(thread, order);
     }
-    fn fwrite(buffer: *const c_void, size: usize, count: usize, stream: *mut c_void) -> usize {
-        engine::access_range(buffer as usize, size.wrapping_mul(count), Kind::READ, tls::caller());
-        real!(fwrite: fn(*const c_void, usize, usize, *mut c_void) -> usize)(buffer, size, count, stream)
+    crate::detect::access::forget_range(known.as_ptr() as usize, 8);
+    known.store(0, Ordering::Relaxed);
+}
+
+/// `dup2` is about to close `to`.
+fn replacing(file: c_int, to: c_int, pc: usize) {
+    if file != to
+        && let Some(mut thread) = enter()
+        && let Some(known) = descriptor(to)
+    {
+        used(&mut thread, file, pc);
+        check_range(&mut thread, known.as_ptr() as usize, 8, Kind::WRITE, pc);
+        closing(&mut thread, to, known);
     }
-    fn fgets(buffer: *mut c_void, size: c_int, stream: *mut c_void) -> *mut c_void {
-        let pc = tls::caller();
-        let result = real!(fgets: fn(*mut c_void, c_int, *mut c_void) -> *mut c_void)(buffer, size, stream);
-        if !result.is_null() {
-            let length = real!(strlen: fn(*const c_void) -> usize)(buffer);
-            engine::access_range(buffer as usize, length + 1, Kind::WRITE, pc);
-        }
-        result
+}
+
+/// Both descriptors now name the same open file.
+fn duplicated(file: c_int, copy: c_int) {
+    if copy < 0 || file == copy {
+        return;
     }
-    fn puts(text: *const c_void) -> c_int {
-        let length = real!(strlen: fn(*const c_void) -> usize)(text);
-        engine::access_range(text as usize, length + 1, Kind::READ, tls::caller());
-        real!(puts: fn(*const c_void) -> c_int)(text)
-    }
-    fn fputs(text: *const c_void, stream: *mut c_void) -> c_int {
-        let length = real!(strlen: fn(*const c_void) -> usize)(text);
-        engine::access_range(text as usize, length + 1, Kind::READ, tls::caller());
-        real!(fputs: fn(*const c_void, *mut c_void) -> c_int)(text, stream)
+    opened(copy);
+    if let (Some(order), Some(known)) = (order_of(file), descriptor(copy)) {
+        known.store(order as u64, Ordering::Relaxed);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::detect::modules;
 use crate::{interceptor, real};
 
 /// Runs `checks` on the calling thread when it and the calling code are watched.
-fn watch(pc: usize, checks: impl FnOnce(&mut Thread)) {
+pub fn watch(pc: usize, checks: impl FnOnce(&mut Thread)) {
     if let Some(mut thread) = enter()
         && modules::is_watched(pc)
     {
@@ -36,12 +36,12 @@ pub fn prepare() {
     }
 }
 
-unsafe fn length(text: *const c_char) -> usize {
+pub unsafe fn length(text: *const c_char) -> usize {
     // SAFETY: the caller passes a C string.
     unsafe { real!(strlen: fn(*const c_char) -> usize)(text) }
 }
 
-unsafe fn length_at_most(text: *const c_char, most: usize) -> usize {
+pub unsafe fn length_at_most(text: *const c_char, most: usize) -> usize {
     // SAFETY: the caller passes a C string or at least `most` bytes.
     unsafe { real!(strnlen: fn(*const c_char, usize) -> usize)(text, most) }
 }
@@ -52,7 +52,7 @@ unsafe fn whole(text: *const c_char) -> usize {
     unsafe { length(text) + 1 }
 }
 
-unsafe fn at_most(text: *const c_char, most: usize) -> usize {
+pub unsafe fn at_most(text: *const c_char, most: usize) -> usize {
     // SAFETY: as `length_at_most`.
     (unsafe { length_at_most(text, most) } + 1).min(most)
 }

@@ -2,10 +2,13 @@
 
 mod c11;
 mod cxx;
-mod heap;
+mod format;
+mod gomp;
+pub mod heap;
 mod io;
 mod lock;
 pub mod memory;
 mod process;
 mod semaphore;
+mod text;
 pub mod thread;

@@ -8,7 +8,7 @@ use crate::common::settle::settle;
 use crate::common::tls;
 use crate::detect::engine::{self, enter};
 use crate::detect::thread::REGISTRY;
-use crate::detect::{granule, heap, report, signals, sync};
+use crate::detect::{granule, heap, machines, report, signals, sync};
 use crate::{interceptor, real};
 
 type Handler = unsafe extern "C" fn(*mut c_void);
@@ -56,6 +56,23 @@ interceptor! {
     fn pthread_sigqueue(thread: usize, signal: c_int, value: usize) -> c_int {
         signals::sending(signal);
         real!(pthread_sigqueue: fn(usize, c_int, usize) -> c_int)(thread, signal, value)
+    }
+    fn sigwait(set: *const c_void, signal: *mut c_int) -> c_int {
+        let result = real!(sigwait: fn(*const c_void, *mut c_int) -> c_int)(set, signal);
+        if result == 0 {
+            signals::waited_for(*signal);
+        }
+        result
+    }
+    fn sigwaitinfo(set: *const c_void, information: *mut c_void) -> c_int {
+        let result = real!(sigwaitinfo: fn(*const c_void, *mut c_void) -> c_int)(set, information);
+        signals::waited_for(result);
+        result
+    }
+    fn sigtimedwait(set: *const c_void, information: *mut c_void, time: *const c_void) -> c_int {
+        let result = real!(sigtimedwait: fn(*const c_void, *mut c_void, *const c_void) -> c_int)(set, information, time);
+        signals::waited_for(result);
+        result
     }
     fn signal(signal: c_int, handler: usize) -> usize {
         signals::set_handler(signal, handler)
@@ -122,6 +139,7 @@ fn forking(fork: impl FnOnce() -> c_int) -> c_int {
         sync::reset_after_fork();
         heap::reset_after_fork();
         report::reset_after_fork();
+        machines::reset_after_fork();
         REGISTRY.after_fork(thread as *mut engine::Thread);
     }
     tls::set_depth(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::tls;
 use crate::detect::engine::{self, Thread, enter};
 use crate::detect::thread::REGISTRY;
-use crate::detect::{access, options, sync};
+use crate::detect::{access, locks, options, sync};
 use crate::{interceptor, real};
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -57,9 +57,14 @@ unsafe extern "C" fn ended(round: *mut c_void) {
     if thread.is_null() {
         return;
     }
-    // SAFETY: the thread's own state.
-    unsafe { (*thread).detach() };
+    tls::set_depth(1);
+    // SAFETY: its own thread's, until `finished` gives it away.
+    let own = unsafe { &mut *thread };
+    locks::abandoned(own);
+    super::heap::bequeath(own);
+    own.detach();
     REGISTRY.finished(thread);
+    tls::set_depth(0);
 }
 
 unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
