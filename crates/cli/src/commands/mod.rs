@@ -26,6 +26,7 @@ mod report;
 mod run;
 mod serve;
 mod show;
+mod symbolize;
 mod trace;
 
 #[derive(Subcommand)]
@@ -50,6 +51,9 @@ pub enum Command {
     Run(run::Args),
     /// Link objects compiled with -fsanitize=thread with the race-detecting runtime
     Link(link::Args),
+    /// Print what a program linked by `link` found; the program calls it itself
+    #[command(hide = true)]
+    Symbolize(symbolize::Args),
     /// Serve a fleet: hand candidate races to pods and judge what they report
     Hive(hive::Args),
     /// Run a program of a hive's project and try the order the hive asks for
@@ -90,6 +94,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Predict(args) => predict::run(args),
         Command::Run(args) => run::run(args),
         Command::Link(args) => link::run(args),
+        Command::Symbolize(args) => symbolize::run(args),
         Command::Hive(args) => hive::run(args),
         Command::Pod(args) => pod::run(args),
         Command::Model(args) => model::run(args),

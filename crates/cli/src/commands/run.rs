@@ -14,7 +14,7 @@ use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
-use crate::dynamic::{Context, RunFile, parse, prune, races_of};
+use crate::dynamic::{Context, RunFile, Suppressions, parse, prune, races_of};
 use crate::inputs::InputArgs;
 use crate::interrupt;
 use crate::ledger_sink::FoundBy;
@@ -24,10 +24,10 @@ use crate::runtime::{RuntimeMode, build_cache};
 
 #[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetectorEngine {
-    /// Report suspicions at once: for short runs
+    /// Report suspicions at once (MSM-short): for short runs
     #[default]
     Short,
-    /// For long runs; judged like `short` so far, and the report says so
+    /// Hold suspicions back until they repeat (MSM-long): for long runs
     Long,
     /// Only what happens-before proves
     Hb,
@@ -71,6 +71,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<f64>,
 
+    /// Most memory, in MiB, before new parts of the program's memory go unwatched, which the report
+    /// then says [default: half of the machine's]
+    #[arg(long, value_name = "MIB")]
+    pub memory_limit: Option<u64>,
+
     /// Suppressions in TSan's format (`race:function_or_file`)
     #[arg(long, value_name = "FILE")]
     pub suppressions: Option<PathBuf>,
@@ -111,10 +116,10 @@ pub fn detect(
     let pruned = watched.is_some();
     let pass = Detect { units: capture.units.clone(), watched };
     let program = build_target(&BuildRequest::detect(capture, &pass, &archive, &build_cache()))?;
-    let suppressions = match &options.suppressions {
-        Some(path) => Suppressions::read(path)?,
-        None => Suppressions::default(),
-    };
+    let mut suppressions = Suppressions::of_environment()?;
+    if let Some(path) = &options.suppressions {
+        suppressions.add_file(path)?;
+    }
     let mut report = Report::default();
     report.stats.insert("pruned".to_owned(), pruned.into());
     for note in &capture.notes {
@@ -122,11 +127,6 @@ pub fn detect(
             true => Note::weakens(Engine::Capture, note.text.clone()),
             false => Note::info(Engine::Capture, note.text.clone()),
         });
-    }
-    if options.engine == DetectorEngine::Long {
-        let text =
-            "suspicions were judged as with --engine short: none was held back until it repeats";
-        report.notes.push(Note::info(Engine::Run, text));
     }
     let mut context = Context::new(&capture.units);
     let mut quiet_runs = 0;
@@ -140,6 +140,7 @@ pub fn detect(
             eprintln!("run {} of {} (seed {seed})", round + 1, options.runs);
         }
         let outcome = run_once(&program, options, arguments, seed, keep_stdout)?;
+        suppressions.add_program(&outcome.file)?;
         let races = races_of(&mut context, &outcome.file.races);
         let found = add(&mut report, races, seed, &suppressions);
         describe(&mut report, &outcome, options);
@@ -205,14 +206,20 @@ fn run_once(
     command.args(arguments);
     command.env("RACEWARDEN_RUN_FILE", &findings);
     // Archer asks for this option of the runtime it takes us for; ours always does so.
-    command.env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+    let tsan = std::env::var("TSAN_OPTIONS").unwrap_or_default();
+    let tsan = format!("ignore_noninstrumented_modules=1 {tsan}");
+    command.env("TSAN_OPTIONS", tsan.trim_end());
     let given = std::env::var("RACEWARDEN_OPTIONS").unwrap_or_default();
     let engine = match options.engine {
         DetectorEngine::Short => "short",
         DetectorEngine::Long => "long",
         DetectorEngine::Hb => "hb",
     };
-    command.env("RACEWARDEN_OPTIONS", format!("engine={engine} seed={seed} {given}"));
+    let mut asked = format!("engine={engine} seed={seed} {given}");
+    if let Some(megabytes) = options.memory_limit {
+        asked.push_str(&format!(" memory_limit_mb={megabytes}"));
+    }
+    command.env("RACEWARDEN_OPTIONS", asked);
     tell_openmp(&mut command);
     if let Some(input) = &options.stdin {
         let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;
@@ -250,10 +257,6 @@ fn tell_openmp(command: &mut Command) {
     const ARCHER: &str = "/usr/lib/llvm-22/lib/libarcher.so";
     if std::env::var_os("OMP_TOOL_LIBRARIES").is_none() && Path::new(ARCHER).exists() {
         command.env("OMP_TOOL_LIBRARIES", ARCHER);
-        if std::env::var_os("TSAN_OPTIONS").is_none() {
-            // Archer asks for it; this runtime leaves such modules out anyway.
-            command.env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
-        }
     }
 }
 
@@ -286,6 +289,7 @@ fn describe(report: &mut Report, outcome: &Outcome, options: &RunArgs) {
     };
     let lost = [
         ("records_dropped", "accesses were forgotten for lack of room"),
+        ("accesses_unwatched", "accesses were not watched because the memory limit was reached"),
         ("stacks_cut", "call stacks were cut short for lack of room"),
         ("sites_refused", "access sites could not be told apart for lack of room"),
         (
@@ -305,86 +309,5 @@ fn describe(report: &mut Report, outcome: &Outcome, options: &RunArgs) {
     stats.insert("runs".to_owned(), (runs + 1).into());
     if total("threads") > 0 {
         stats.insert("threads".to_owned(), total("threads").into());
-    }
-}
-
-/// What not to report, in TSan's format: `race:pattern` lines with `*` as a wildcard, matched
-/// against every function and file of both stacks.
-#[derive(Default)]
-struct Suppressions {
-    patterns: Vec<String>,
-}
-
-impl Suppressions {
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        Ok(Suppressions::parse(&text))
-    }
-
-    fn parse(text: &str) -> Self {
-        let kinds = ["race:", "race_top:", "called_from_lib:"];
-        let pattern = |line: &str| {
-            let line = line.trim();
-            kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(str::to_owned)
-        };
-        Suppressions { patterns: text.lines().filter_map(pattern).collect() }
-    }
-
-    fn matching(&self, race: &Race) -> Option<&str> {
-        let hit = |pattern: &&String| {
-            race.sites.iter().any(|site| {
-                wildcard(pattern, &site.function)
-                    || wildcard(pattern, &site.file)
-                    || site.stack.iter().any(|frame| {
-                        wildcard(pattern, &frame.function) || wildcard(pattern, &frame.file)
-                    })
-            }) || wildcard(pattern, &race.object)
-        };
-        self.patterns.iter().find(hit).map(String::as_str)
-    }
-}
-
-/// Whether `text` contains the pattern; `*` stands for anything, `^` and `$` for the ends.
-fn wildcard(pattern: &str, text: &str) -> bool {
-    let (pattern, at_start) = match pattern.strip_prefix('^') {
-        Some(rest) => (rest, true),
-        None => (pattern, false),
-    };
-    let (pattern, at_end) = match pattern.strip_suffix('$') {
-        Some(rest) => (rest, true),
-        None => (pattern, false),
-    };
-    if text.is_empty() || pattern.is_empty() {
-        return false;
-    }
-    let mut rest = text;
-    for (index, part) in pattern.split('*').enumerate() {
-        let found = if index == 0 && at_start {
-            rest.starts_with(part).then_some(0)
-        } else {
-            rest.find(part)
-        };
-        match found {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    !at_end || rest.is_empty() || pattern.ends_with('*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suppressions_match_as_tsan_does() {
-        assert!(wildcard("worker", "my_worker_loop"));
-        assert!(wildcard("work*loop", "my_worker_loop"));
-        assert!(!wildcard("^worker", "my_worker"));
-        assert!(wildcard("^my_*$", "my_worker"));
-        assert!(!wildcard("other", "my_worker"));
-        assert!(!wildcard("", "x"));
-        let list = Suppressions::parse("# comment\nrace:foo\ndeadlock:bar\n race_top:baz*\n");
-        assert_eq!(list.patterns, ["foo", "baz*"]);
     }
 }

@@ -3,8 +3,10 @@
 pub mod prune;
 mod races;
 mod records;
+mod suppressions;
 mod symbols;
 
 pub use races::{Context, races_of};
 pub use records::{Place, RunFile, parse};
+pub use suppressions::Suppressions;
 pub use symbols::Symbols;

@@ -50,6 +50,11 @@ fn race_of(context: &mut Context, record: &RaceRecord) -> Race {
     let earlier = site_of(context, record, &record.accesses[1], &lvalue);
     let verdict = if record.observed { Verdict::Observed } else { Verdict::Potential };
     let mut reasons = vec![sentence(record)];
+    if !record.machine.is_empty() {
+        let steps = record.machine.replace(" > ", ", then ");
+        reasons.push(format!("the memory state machine went through {steps}"));
+        detail.insert("states".to_owned(), record.machine.clone().into());
+    }
     if record.accesses.iter().any(|access| access.kind == "free") {
         reasons.push("one of the accesses gives the memory back".to_owned());
     }
@@ -93,7 +98,7 @@ fn object_of(
 ) -> (String, String, BTreeMap<String, serde_json::Value>) {
     let mut detail = BTreeMap::new();
     let name = match &record.object {
-        Some(ObjectRecord::Heap { size, offset, stack }) => {
+        Some(ObjectRecord::Heap { size, offset, stack, freed }) => {
             let frames = frames_of(context, stack);
             detail.insert("allocated".to_owned(), frames_json(&frames));
             let place = frames
@@ -101,6 +106,10 @@ fn object_of(
                 .find(|frame| frame.line > 0)
                 .map_or_else(String::new, |frame| format!(" from {}:{}", frame.file, frame.line));
             detail.insert("offset".to_owned(), (*offset).into());
+            if !freed.is_empty() {
+                let frames = frames_of(context, freed);
+                detail.insert("freed".to_owned(), frames_json(&frames));
+            }
             format!("heap block of {size} bytes{place}")
         }
         Some(ObjectRecord::Stack { thread }) => {

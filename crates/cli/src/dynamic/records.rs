@@ -33,8 +33,16 @@ pub struct AccessRecord {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObjectRecord {
-    Heap { size: u64, offset: u64, stack: Vec<Place> },
-    Stack { thread: u32 },
+    /// `freed` is where the block was given back; empty while it lives.
+    Heap {
+        size: u64,
+        offset: u64,
+        stack: Vec<Place>,
+        freed: Vec<Place>,
+    },
+    Stack {
+        thread: u32,
+    },
     Global(Place),
 }
 
@@ -49,6 +57,8 @@ pub struct ThreadRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RaceRecord {
     pub observed: bool,
+    /// The states that the location's memory state machine went through.
+    pub machine: String,
     pub size: u32,
     /// The later access first.
     pub accesses: Vec<AccessRecord>,
@@ -67,6 +77,9 @@ pub struct RunFile {
     pub races: Vec<RaceRecord>,
     pub started: u32,
     pub exits: Vec<Exit>,
+    /// Options and suppressions that the program brings along.
+    pub options: Vec<String>,
+    pub suppressions: Vec<String>,
 }
 
 /// Where a `frame` line belongs.
@@ -75,6 +88,7 @@ enum Current {
     Access,
     Lock,
     Object,
+    Freed,
     Thread(u32),
 }
 
@@ -88,6 +102,8 @@ pub fn parse(text: &str) -> RunFile {
         let rest: Vec<&str> = fields.collect();
         match (kind, &mut race) {
             ("start", _) => file.started += 1,
+            ("options", _) => file.options.push(rest.join("\t")),
+            ("suppress", _) => file.suppressions.push(rest.join("\t")),
             ("exit", _) => file.exits.push(exit(&rest)),
             ("race", _) => {
                 race = Some(RaceRecord {
@@ -132,13 +148,18 @@ fn part(race: &mut RaceRecord, current: &mut Current, kind: &str, rest: &[&str])
         "object" => {
             *current = Current::Object;
             race.object = Some(match text(0) {
-                "heap" => {
-                    ObjectRecord::Heap { size: number(2), offset: number(3), stack: Vec::new() }
-                }
+                "heap" => ObjectRecord::Heap {
+                    size: number(2),
+                    offset: number(3),
+                    stack: Vec::new(),
+                    freed: Vec::new(),
+                },
                 "stack" => ObjectRecord::Stack { thread: number(1) as u32 },
                 _ => ObjectRecord::Global(place(&rest[1..])),
             });
         }
+        "machine" => race.machine = text(0).to_owned(),
+        "freed" => *current = Current::Freed,
         "thread" => {
             let id = number(0) as u32;
             *current = Current::Thread(id);
@@ -171,6 +192,10 @@ fn frame(race: &mut RaceRecord, current: &Current, place: Place) {
             Some(ObjectRecord::Heap { stack, .. }) => Some(stack),
             _ => None,
         },
+        Current::Freed => match &mut race.object {
+            Some(ObjectRecord::Heap { freed, .. }) => Some(freed),
+            _ => None,
+        },
         Current::Thread(id) => race.threads.get_mut(id).map(|thread| &mut thread.created),
     };
     if let Some(stack) = stack {
@@ -200,7 +225,9 @@ mod tests {
     #[test]
     fn reads_a_finding_and_skips_a_torn_one() {
         let text = "start\t7\n\
+            suppress\trace:foo\n\
             race\tobserved\t4010\t4\n\
+            machine\tExclusive-Write > Race\n\
             access\twrite\t0\t1\n\
             frame\t1234\t1000\t/bin/p\n\
             lock\twrite\t4020\t1000\t/bin/p\n\
@@ -209,6 +236,8 @@ mod tests {
             frame\t1300\t1000\t/bin/p\n\
             object\theap\t9000\t32\t8\n\
             frame\t1400\t1000\t/bin/p\n\
+            freed\n\
+            frame\t1450\t1000\t/bin/p\n\
             thread\t1\t0.1\t0\t1100\t1000\t/bin/p\n\
             frame\t1500\t1000\t/bin/p\n\
             end\n\
@@ -219,13 +248,15 @@ mod tests {
         assert_eq!((file.races.len(), file.started, file.exits.len()), (1, 1, 1));
         let race = &file.races[0];
         assert!(race.observed);
+        assert_eq!(race.machine, "Exclusive-Write > Race");
         assert_eq!(race.accesses[0].locks[0].stack[0].address, 0x1200);
         assert!(race.accesses[1].atomic);
         assert_eq!(race.threads[&1].created[0].address, 0x1500);
-        let Some(ObjectRecord::Heap { size: 32, offset: 8, stack }) = &race.object else {
+        let Some(ObjectRecord::Heap { size: 32, offset: 8, stack, freed }) = &race.object else {
             panic!("not the heap block: {:?}", race.object);
         };
-        assert_eq!(stack[0].address, 0x1400);
+        assert_eq!((stack[0].address, freed[0].address), (0x1400, 0x1450));
+        assert_eq!(file.suppressions, ["race:foo"]);
         assert_eq!(file.exits[0].counts["threads"], 2);
     }
 }

@@ -70,7 +70,11 @@ interceptor! {
     fn AnnotatePCQPut(_file: File, _line: c_int, queue: usize) { engine::release(queue) }
     fn AnnotatePCQGet(_file: File, _line: c_int, queue: usize) { engine::acquire(queue) }
     fn AnnotateTraceMemory(_file: File, _line: c_int, _address: usize) {}
+    fn AnnotateMemoryIsInitialized(_file: File, _line: c_int, _address: usize, _size: usize) {}
+    fn AnnotateMemoryIsUninitialized(_file: File, _line: c_int, _address: usize, _size: usize) {}
     fn RunningOnValgrind() -> c_int { 0 }
+    fn ValgrindSlowdown() -> f64 { 10.0 }
+    fn ThreadSanitizerQuery(_question: *const c_char) -> *const c_char { c"0".as_ptr() }
 
     fn __tsan_acquire(address: usize) { engine::acquire(address) }
     fn __tsan_release(address: usize) { engine::release(address) }
@@ -110,7 +114,6 @@ interceptor! {
         engine::access_range(address, 1, Kind::WRITE, pc)
     }
     fn __tsan_flush_memory() {}
-    fn __tsan_on_report(_report: *mut c_void) {}
     fn __tsan_init() {
         engine::initialize();
         modules::announce(tls::caller());

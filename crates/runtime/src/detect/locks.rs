@@ -161,5 +161,13 @@ pub fn barrier_left(address: usize, phase: usize, pc: usize) {
             _ => clocks.join(&state.clocks),
         });
     }
-    let _ = pc;
+    // Leaving still uses the barrier: whoever destroys it must come after.
+    touch(&mut thread, address, 1, Kind::ATOMIC_READ, pc);
+}
+
+/// The thread ends while it holds locks. The next owner of a robust one comes after it.
+pub fn abandoned(thread: &mut Thread) {
+    for held in std::mem::take(&mut thread.held) {
+        sync::with(held.address, |state| state.clocks.join(&thread.clocks));
+    }
 }

@@ -1,6 +1,7 @@
 //! The detect mode: TSan's ABI, interceptors and the race detector behind them.
 
 mod abi_atomic;
+mod abi_extra;
 mod abi_memory;
 mod abi_wide;
 mod access;
@@ -14,12 +15,16 @@ mod heap;
 mod intercept;
 mod intern;
 mod java;
+mod limit;
 mod locks;
+mod machines;
 mod memo;
 mod modules;
 mod options;
 mod report;
+mod requests;
 mod shadow;
 mod signals;
 mod sync;
+mod teller;
 mod thread;

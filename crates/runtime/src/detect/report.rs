@@ -9,11 +9,12 @@
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::access::{Access, DROPPED};
 use super::engine::Kind;
 use super::intern::{self, CONTEXTS, SITES};
+use super::machines::{self, Event};
 use super::shadow::{ATOMIC, slot_of, time_of};
 use super::thread::{REGISTRY, Thread};
 use super::{heap, options, shadow};
@@ -85,6 +86,18 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     if !conflict.observed && options::PROOF_ONLY.load(Ordering::Relaxed) {
         return;
     }
+    let overlap = (conflict.word & access.mask) as u8;
+    let first = (access.address & !7) + overlap.trailing_zeros() as usize;
+    let judgement = machines::judge(&Event {
+        location: first,
+        earlier_was_write: conflict.write,
+        write: access.write,
+        lockset: thread.lockset,
+        segment: (thread.info, thread.time),
+    });
+    if !conflict.observed && !judgement.race {
+        return;
+    }
     let site = thread.site(access.pc);
     if !is_news(site, conflict.site, conflict.observed) || heap::is_benign(access.address) {
         return;
@@ -93,9 +106,8 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     let mut text = String::with_capacity(2048);
     let maps = Maps::read();
     let verdict = if conflict.observed { "observed" } else { "potential" };
-    let overlap = (conflict.word & access.mask) as u8;
-    let first = (access.address & !7) + overlap.trailing_zeros() as usize;
     let _ = writeln!(text, "race\t{verdict}\t{first:x}\t{}", overlap.count_ones());
+    let _ = writeln!(text, "machine\t{}", judgement.trail);
     access_lines(&mut text, &maps, kind_name(access.kind), access.atomic, thread.info, site);
     let older = REGISTRY.info_at(slot_of(conflict.word), time_of(conflict.word));
     let older_thread = older.map_or(0, |(id, _)| id);
@@ -107,12 +119,19 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     thread_lines(&mut text, &maps, older_thread);
     text.push_str("end\n");
     emit(text.as_bytes());
+    // SAFETY: the program's hook, or ours that does nothing. As with TSan it runs inside the
+    // runtime and must not synchronise.
+    unsafe { __tsan_on_report(std::ptr::null_mut()) };
     if options::HALT_ON_ERROR.load(Ordering::Relaxed) {
         finish();
         let code = options::EXIT_CODE.load(Ordering::Relaxed);
         // SAFETY: ends the whole process.
         unsafe { raw_syscall(libc::SYS_exit_group, code as usize, 0, 0, 0, 0, 0) };
     }
+}
+
+unsafe extern "C" {
+    fn __tsan_on_report(report: *mut std::ffi::c_void);
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -159,9 +178,13 @@ fn object_lines(text: &mut String, maps: &Maps, address: usize) {
         let offset = address - block.start;
         let _ = writeln!(text, "object\theap\t{:x}\t{}\t{offset}", block.start, block.size);
         stack_lines(text, maps, block.site);
+        if block.freed != 0 {
+            text.push_str("freed\n");
+            stack_lines(text, maps, block.freed);
+        }
     } else if let Some(owner) = REGISTRY.owner_of_stack(address) {
         let _ = writeln!(text, "object\tstack\t{owner}");
-    } else if maps.is_main_stack(address) {
+    } else if maps.is_main_stack(address) || is_main_storage(address) {
         text.push_str("object\tstack\t0\n");
     } else {
         text.push_str("object\tglobal\t");
@@ -266,10 +289,36 @@ fn parse(line: &[u8]) -> Option<(usize, usize, &[u8])> {
     ))
 }
 
+/// Where the main thread's thread-local storage ends.
+static MAIN_STORAGE: AtomicUsize = AtomicUsize::new(0);
+/// Static thread-local storage that is looked for below its end.
+const STORAGE: usize = 64 << 10;
+
+fn is_main_storage(address: usize) -> bool {
+    let end = MAIN_STORAGE.load(Ordering::Relaxed);
+    end != 0 && (end - STORAGE..end).contains(&address)
+}
+
 pub fn start() {
+    // SAFETY: on x86-64 the first word of the thread's control block is its own address, and the
+    // static thread-local storage lies right below.
+    let storage = unsafe {
+        let end: usize;
+        std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) end, options(nostack, readonly));
+        end
+    };
+    MAIN_STORAGE.store(storage, Ordering::Relaxed);
     if options::run_file().is_some() {
         let mut text = String::new();
         let _ = writeln!(text, "start\t{}", process_id());
+        for (what, lines) in
+            [("options", options::default_options()), ("suppress", options::default_suppressions())]
+        {
+            let lines = String::from_utf8_lossy(lines.unwrap_or_default());
+            for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+                let _ = writeln!(text, "{what}\t{line}");
+            }
+        }
         emit(text.as_bytes());
     }
 }
@@ -283,7 +332,7 @@ fn process_id() -> isize {
 /// does not know must not close ours, nor must we write to one it opened since.
 fn emit(bytes: &[u8]) {
     let Some(path) = options::run_file() else {
-        output::write_all(2, bytes);
+        super::teller::tell(bytes);
         return;
     };
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
@@ -309,6 +358,7 @@ pub fn finish() {
         ("threads", REGISTRY.count() as u64),
         ("shadow_chunks", shadow::CHUNKS.load(Ordering::Relaxed)),
         ("records_dropped", DROPPED.load(Ordering::Relaxed)),
+        ("accesses_unwatched", super::limit::UNWATCHED.load(Ordering::Relaxed)),
         ("stacks_cut", CONTEXTS.refused.load(Ordering::Relaxed)),
         ("sites_refused", SITES.refused.load(Ordering::Relaxed)),
         ("slots_forced", REGISTRY.forced_reuse()),

@@ -50,6 +50,13 @@ pub fn sending(signal: c_int) {
     }
 }
 
+/// A thread took a signal by waiting for it: its senders come before.
+pub fn waited_for(signal: c_int) {
+    if let Some(handler) = usize::try_from(signal).ok().and_then(|at| HANDLERS.get(at)) {
+        super::engine::acquire(handler.as_ptr() as usize);
+    }
+}
+
 fn call(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
     let at = signal as usize;
     let handler = HANDLERS[at].load(Ordering::Acquire);

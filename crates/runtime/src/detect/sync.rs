@@ -137,7 +137,7 @@ fn find(mut index: u32, address: usize) -> Option<&'static Object> {
 }
 
 fn find_or_create(address: usize) -> Option<&'static Object> {
-    let granule = shadow::granule(address)?;
+    let granule = shadow::granule_of_object(address)?;
     let head = granule.sync();
     let mut first = head.load(Ordering::Acquire);
     if let Some(object) = find(first, address) {

@@ -68,6 +68,7 @@ pub struct Thread {
     /// State of the perturbation's random numbers.
     pub random: u64,
     pub signals: super::signals::Pending,
+    pub held_back: super::heap::HeldBack,
     /// The calls that have not returned; while the thread runs, its block knows how many.
     stack: *mut Call,
     top: *mut Call,
@@ -107,6 +108,7 @@ impl Thread {
             finished: false,
             random: 0,
             signals: super::signals::Pending::new(),
+            held_back: super::heap::HeldBack::new(),
             stack,
             top: stack,
             beyond: 0,
@@ -208,6 +210,11 @@ impl Thread {
             self.beyond += 1;
             self.set_bounds();
         }
+    }
+
+    /// How many calls are open.
+    pub fn call_depth(&self) -> usize {
+        tls::top().saturating_sub(self.stack as usize) / size_of::<Call>() + self.beyond
     }
 
     pub fn exit_function(&mut self) {
