@@ -10,11 +10,12 @@ mod predict;
 mod real;
 mod record;
 mod run;
+mod soak;
 mod table;
 mod table3;
 
 const USAGE: &str = "usage: racewarden-bench \
-    bugs|capture|check|gate|hive|lower|odds|predict|record|replay|run|table1|table3";
+    bugs|capture|check|gate|hive|lower|odds|predict|record|replay|run|soak|table1|table3";
 
 fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -29,6 +30,7 @@ fn main() -> anyhow::Result<()> {
         Some("record") => record::run(),
         Some("replay") => odds::replay(),
         Some("run") => run::run(),
+        Some("soak") => soak::run(),
         Some("table1") => table::table1(),
         Some("table3") => table3::run(),
         _ => anyhow::bail!(USAGE),

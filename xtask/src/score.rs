@@ -1,15 +1,20 @@
 //! `cargo xtask score`: recall and false alarms on the annotated programs, as a table.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use racewarden_testkit::engines::Engine;
 use racewarden_testkit::marks::programs;
-use racewarden_testkit::score::{judge_all, table};
+use racewarden_testkit::score::{Judgement, Scores, judge_all, table};
 
 const USAGE: &str = "\
 usage: cargo xtask score [--engines racewarden,tsan,helgrind,drd,check,predict] [--only TEXT]
-                         [--jobs N] [--programs FOLDER] [--racewarden FILE] [--write FILE]";
+                         [--jobs N] [--programs FOLDER] [--racewarden FILE] [--write FILE]
+                         [--saved FILE]
+
+With --saved, programs whose results the file has are not run again and new results are added to
+it, so that a long measurement can be made in parts.";
 
 const HEAD: &str = "\
 # Scores on the annotated programs
@@ -53,6 +58,7 @@ struct Options {
     programs: Option<PathBuf>,
     racewarden: PathBuf,
     write: Option<PathBuf>,
+    saved: Option<PathBuf>,
 }
 
 fn options(arguments: &[String]) -> anyhow::Result<Options> {
@@ -67,6 +73,7 @@ fn options(arguments: &[String]) -> anyhow::Result<Options> {
         programs: None,
         racewarden: default_racewarden(),
         write: None,
+        saved: None,
     };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -78,6 +85,7 @@ fn options(arguments: &[String]) -> anyhow::Result<Options> {
             "--jobs" => options.jobs = value()?.parse().context("--jobs needs a number")?,
             "--programs" => options.programs = Some(value()?.into()),
             "--racewarden" => options.racewarden = value()?.into(),
+            "--saved" => options.saved = Some(value()?.into()),
             "--write" => options.write = Some(value()?.into()),
             other => bail!("`{other}` is not an option\n{USAGE}"),
         }
@@ -137,8 +145,42 @@ fn section_table(
     let mut programs = programs(&folder)?;
     programs.retain(|program| program.name.contains(&options.only));
     let scratch = tempfile::tempdir()?;
-    let scores =
-        judge_all(&programs, engines, scratch.path(), options.jobs, &|name| eprintln!("{name}"));
     let names: Vec<&'static str> = engines.iter().map(Engine::name).collect();
+    let mut saved = load(options)?;
+    let known = saved.remove(section.folder).unwrap_or_default();
+    let mut scores: Scores = known
+        .into_iter()
+        .filter_map(|(program, row)| Some((program, complete(&row, &names)?)))
+        .collect();
+    programs.retain(|program| !scores.contains_key(&program.name));
+    // A few at a time, so that an interruption loses little.
+    for part in programs.chunks(8) {
+        let progress = |name: &str| eprintln!("{name}");
+        scores.extend(judge_all(part, engines, scratch.path(), options.jobs, &progress));
+        if let Some(file) = &options.saved {
+            let mut all = serde_json::to_value(&saved)?;
+            all[section.folder] = serde_json::to_value(&scores)?;
+            std::fs::write(file, all.to_string()).with_context(|| file.display().to_string())?;
+        }
+    }
     Ok(table(&scores, &names))
+}
+
+/// Judgements by section, program and engine.
+type Saved = BTreeMap<String, BTreeMap<String, BTreeMap<String, Judgement>>>;
+
+fn load(options: &Options) -> anyhow::Result<Saved> {
+    let Some(file) = options.saved.as_ref().filter(|file| file.exists()) else {
+        return Ok(Saved::new());
+    };
+    let context = || file.display().to_string();
+    serde_json::from_slice(&std::fs::read(file).with_context(context)?).with_context(context)
+}
+
+/// The row, if every engine asked for has judged the program.
+fn complete(
+    row: &BTreeMap<String, Judgement>,
+    names: &[&'static str],
+) -> Option<BTreeMap<&'static str, Judgement>> {
+    names.iter().map(|name| Some((*name, row.get(*name)?.clone()))).collect()
 }

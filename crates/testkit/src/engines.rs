@@ -39,7 +39,9 @@ pub enum Engine {
 }
 
 /// How strongly a line was reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Strength {
     Suspected,
     Proven,

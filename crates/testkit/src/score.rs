@@ -15,7 +15,7 @@ use crate::engines::{Engine, Lines, Strength};
 use crate::marks::{Program, Truth};
 
 /// How one engine did on one program.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Judgement {
     pub racy: bool,
     pub found: Option<Strength>,
