@@ -140,28 +140,28 @@ fn load(server: &Server, port: u16, time: Duration) -> anyhow::Result<(u64, Vec<
     }
     let (operations, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let mut memory = Vec::new();
-    let failures = std::thread::scope(|scope| {
-        let client = |number: u64| {
-            let mut random = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-            while !stop.load(Ordering::Relaxed) {
-                // A new connection now and then: accepting and closing belong to the load.
-                let stream = connect()?;
-                stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-                let mut stream = BufReader::new(stream);
-                for _ in 0..500 {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    (server.talk)(&mut stream, random)?;
-                    operations.fetch_add(1, Ordering::Relaxed);
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
+    let client = |number: u64| {
+        let mut random = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        while !stop.load(Ordering::Relaxed) {
+            // A new connection now and then: accepting and closing belong to the load.
+            let stream = connect()?;
+            stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+            let mut stream = BufReader::new(stream);
+            for _ in 0..500 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                (server.talk)(&mut stream, random)?;
+                operations.fetch_add(1, Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    break;
                 }
             }
-            std::io::Result::Ok(())
-        };
-        let client = &client;
+        }
+        std::io::Result::Ok(())
+    };
+    let client = &client;
+    let failures = std::thread::scope(|scope| {
         let clients: Vec<_> =
             (1..=CLIENTS as u64).map(|number| scope.spawn(move || client(number))).collect();
         let start = Instant::now();
