@@ -15,6 +15,8 @@ pub(super) struct Body {
     pub blocks: FxHashMap<Bb, ir::BlockId>,
     /// Values that hold a source variable (`#dbg_value`), first holder's name first.
     pub holds: FxHashMap<Val, Md>,
+    /// Later holders of a value whose first one, a `void *`, cannot be what the code dereferences.
+    pub typed: FxHashMap<Val, Md>,
     /// Stack slots that are a source variable (`#dbg_declare`).
     pub declared: FxHashMap<Val, Md>,
     pub paths: PathCache,
@@ -105,9 +107,18 @@ impl ModuleLowering {
             if kind == LLVMDbgRecordKind::LLVMDbgRecordDeclare {
                 body.declared.entry(value).or_insert(variable);
             } else {
-                body.holds.entry(value).or_insert(variable);
+                let first = *body.holds.entry(value).or_insert(variable);
+                if first != variable && self.is_untyped(first) && !self.is_untyped(variable) {
+                    body.typed.entry(value).or_insert(variable);
+                }
             }
         }
+    }
+
+    /// Whether the variable is a pointer to nothing in particular.
+    fn is_untyped(&mut self, variable: Md) -> bool {
+        let ty = self.debug.variable(variable).ty;
+        ty.and_then(|ty| self.debug.pointee(ty)).is_some_and(|(pointee, _)| pointee.is_none())
     }
 
     /// Parameters lose their names in release builds of the front end; the debug information

@@ -29,7 +29,7 @@ impl ModuleLowering {
         if let Some(constant) = value.as_int() {
             return Some(Expression { text: constant.to_string(), ty: PlaceType::Unknown });
         }
-        if let Some(&variable) = body.holds.get(&value) {
+        if let Some(&variable) = body.typed.get(&value).or_else(|| body.holds.get(&value)) {
             let variable = self.debug.variable(variable);
             return Some(Expression { text: variable.name.to_string(), ty: variable.ty.into() });
         }
