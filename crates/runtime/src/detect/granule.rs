@@ -5,9 +5,8 @@
 //! form. A node belongs to its granule, or is shared by many that remember the same; a shared one
 //! never changes and is never freed, so it may be read without the lock.
 //!
-//! One lock serves four granules, one cache line of shadow, and stands apart from the cells: who
-//! changes nothing but cells by what it has seen before may do so without it (`access::remember`
-//! says what that costs).
+//! One lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
+//! operation for 32 bytes. It stands apart from the cells, so that the fast path never sees it.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
