@@ -77,9 +77,12 @@ impl UnitPass for Detect {
     }
 
     fn pipeline(&self, unit: &Unit) -> String {
+        // The last pass gives every loop a block before it, where its checks can go.
         match optimisation(&unit.arguments) {
-            Some(level) => format!("default<{level}>,tsan-module,function(tsan)"),
-            None => "function(sroa,mem2reg),tsan-module,function(tsan),default<O1>".to_owned(),
+            Some(level) => format!("default<{level}>,tsan-module,function(tsan,loop-simplify)"),
+            None => "function(sroa,mem2reg),tsan-module,function(tsan),default<O1>,\
+                     function(loop-simplify)"
+                .to_owned(),
         }
     }
 
