@@ -6,8 +6,8 @@ use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visi
 
 use crate::common::futex::{futex_wait, raw_syscall};
 
-use super::threads::{self, Pending, ThreadState};
 use super::{files, signals, state};
+use super::threads::{self, Pending, ThreadState};
 
 /// How often a waiting thread looks whether the others are blocked.
 const LOOK_NANOS: u64 = 5_000_000;
