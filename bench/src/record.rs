@@ -69,15 +69,14 @@ fn measure(racewarden: &Path, name: &str) -> anyhow::Result<()> {
         let line = stats.lines().find(|line| line.starts_with(key)).unwrap_or_default();
         line[key.len()..].trim().to_owned()
     };
-    // Clock ticks are hundredths of a second.
     let seconds = |list: &mut Vec<f64>| {
         list.sort_by(f64::total_cmp);
-        list[list.len() / 2] / 100.0
+        list[list.len() / 2]
     };
     let (plain, tsan, record) = (seconds(&mut plains), seconds(&mut tsans), seconds(&mut records));
     println!(
         "{name:8} {plain:>9.2} {tsan:>9.2} {record:>9.2} {:>13.2}x {:>10} {:>12}",
-        record / tsan.max(0.01),
+        record / tsan.max(0.001),
         stat("events"),
         stat("per event").replace(" bytes", "")
     );

@@ -39,7 +39,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("3 {unit_index}")
+        format!("4 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -139,8 +139,9 @@ struct Hooks<'m, 'c> {
     module: &'m Module<'c>,
     enter: FunctionValue<'c>,
     branch: FunctionValue<'c>,
-    load: FunctionValue<'c>,
-    store: FunctionValue<'c>,
+    /// By the size's exponent.
+    loads: [FunctionValue<'c>; 4],
+    stores: [FunctionValue<'c>; 4],
     before: FunctionValue<'c>,
     after: FunctionValue<'c>,
     copy: FunctionValue<'c>,
@@ -160,11 +161,13 @@ impl<'m, 'c> Hooks<'m, 'c> {
             let name = format!("__racewarden_record_{name}");
             module.add_function(&name, context.void_type().fn_type(parameters, false), None)
         };
-        let load = context.i64_type().fn_type(&[pointer, long], false);
+        let load = context.i64_type().fn_type(&[pointer], false);
+        let load =
+            |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
         Hooks {
             module,
-            load: module.add_function("__racewarden_record_load", load, None),
-            store: hook("store", &[pointer, long, long]),
+            loads: [1, 2, 4, 8].map(load),
+            stores: [1, 2, 4, 8].map(|size| hook(&format!("store{size}"), &[pointer, long])),
             enter: hook("enter", &[pointer]),
             branch: hook("branch", &[long]),
             before: hook("before", &[pointer, long]),
@@ -265,7 +268,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         size: u64,
     ) -> Result<bool, BuilderError> {
         let context = self.module.get_context();
-        let length = context.i64_type().const_int(size, false);
+        let exponent = size.trailing_zeros() as usize % 4;
         let builder = self.builder_before(&place, &place);
         if place.get_opcode() == InstructionOpcode::Store {
             let value = place.get_operand(0).and_then(|operand| operand.value());
@@ -273,7 +276,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 return Ok(false);
             };
             let value = self.bits_of(&builder, value)?;
-            builder.build_call(self.store, &[address.into(), length.into(), value.into()], "")?;
+            builder.build_call(self.stores[exponent], &[address.into(), value.into()], "")?;
             place.erase_from_basic_block();
             return Ok(true);
         }
@@ -282,7 +285,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let float = || FloatValue::try_from(place).map(BasicValueEnum::from);
         let old = int.or_else(|_| pointer()).or_else(|_| float()).ok();
         let Some(old) = old.filter(|old| fits(context, *old, size)) else { return Ok(false) };
-        let call = builder.build_call(self.load, &[address.into(), length.into()], "")?;
+        let call = builder.build_call(self.loads[exponent], &[address.into()], "")?;
         let Some(BasicValueEnum::IntValue(found)) = call.try_as_basic_value().basic() else {
             return Ok(false);
         };

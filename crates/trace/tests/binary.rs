@@ -53,6 +53,17 @@ fn record() -> impl Strategy<Value = Record> {
             }
         ),
         Just(Record::Unwind),
+        any::<u64>().prop_map(|rounds| Record::Loop { rounds }),
+        (any::<u64>(), any::<i64>(), any::<u64>(), 0u32..4, any::<bool>(), any::<u64>()).prop_map(
+            |(address, stride, count, exponent, write, sequence)| Record::Range {
+                address,
+                stride,
+                count,
+                size: 1 << exponent,
+                write,
+                sequence
+            }
+        ),
     ]
 }
 

@@ -110,7 +110,7 @@ fn predict_trace(args: &Args, trace: &Path, rest: &[PathBuf]) -> anyhow::Result<
     let named = || trace.display().to_string();
     let bytes = std::fs::read(trace).with_context(named)?;
     let (mut report, capture) = if is_binary(trace, &bytes) {
-        let recording = Recording::read(&bytes).with_context(named)?;
+        let recording = Recording::load(&bytes).with_context(named)?;
         let capture = program_of(args, rest, &recording).with_context(named)?;
         let report =
             predict_recorded(&args.predict, &recording, capture.as_ref()).with_context(named)?;
@@ -201,7 +201,7 @@ pub fn record_and_predict(
         window: None,
         filter: None,
     })?;
-    let recording = Recording::read(&std::fs::read(file.path())?)?;
+    let recording = Recording::load(&std::fs::read(file.path())?)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
     if let Some(trouble) = run.trouble {
         report.notes.push(Note::info(Engine::Predict, trouble));

@@ -57,7 +57,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn recording(path: &Path) -> anyhow::Result<Recording> {
-    let recording = Recording::read(&read(path)?).with_context(|| path.display().to_string())?;
+    let recording = Recording::load(&read(path)?).with_context(|| path.display().to_string())?;
     if let Some(reason) = &recording.cut_short {
         eprintln!("racewarden: {}: {reason}; what is before it was read", path.display());
     }
@@ -167,6 +167,8 @@ fn name_of(record: &Record) -> &'static str {
         Record::Initial { .. } => "initial",
         Record::Sync { .. } => "sync",
         Record::Unwind => "unwind",
+        Record::Loop { .. } => "loop",
+        Record::Range { .. } => "range",
     }
 }
 

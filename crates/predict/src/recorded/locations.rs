@@ -371,15 +371,5 @@ pub fn bytes_of(record: &Record, writes: bool) -> Option<Bytes> {
 
 /// The place of a record in the order of the run, for those that have one.
 pub fn sequence_of(record: &Record) -> Option<u64> {
-    match *record {
-        Record::Load { sequence, .. }
-        | Record::Store { sequence, .. }
-        | Record::Update { sequence, .. }
-        | Record::Wide { sequence, .. }
-        | Record::Copy { sequence, .. }
-        | Record::Set { sequence, .. }
-        | Record::Slot { sequence, .. }
-        | Record::Sync { sequence, .. } => Some(sequence),
-        _ => None,
-    }
+    record.sequence()
 }

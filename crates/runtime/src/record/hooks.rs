@@ -1,40 +1,9 @@
 //! What instrumented code calls.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use racewarden_trace::binary::{AccessTag, Record};
 
-use racewarden_trace::binary::Record;
-
+use super::places;
 use super::threads::{Recorder, with};
-use super::writer::{current_sequence, next_sequence};
-
-/// Locks of places, by cache line. A holder keeps one for a few instructions of its own; a waiter
-/// that is not served goes on without, since a signal handler may wait for its own thread. Odd while
-/// held, and every holder leaves another even number behind, so that a reader can tell whether there
-/// was one: loads take no lock, or threads that read the same data would steal it from each other.
-const PLACES: usize = 1 << 14;
-static LOCKS: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];
-const PATIENCE: u32 = 100_000;
-
-/// One bit for each eight bytes that were accessed before. Two places may share a bit: then the
-/// later one's first content is not known, which costs predictions but makes none wrong.
-const SEEN_BITS: usize = 1 << 26;
-static SEEN: [AtomicU8; SEEN_BITS / 8] = [const { AtomicU8::new(0) }; SEEN_BITS / 8];
-
-fn place_of(address: u64) -> usize {
-    ((address >> 6) as usize).wrapping_mul(0x9e37_79b9) % PLACES
-}
-
-fn first_visit(granule: u64) -> bool {
-    let bit = ((granule >> 3) as usize) % SEEN_BITS;
-    let mask = 1u8 << (bit % 8);
-    let cell = &SEEN[bit / 8];
-    cell.load(Ordering::Relaxed) & mask == 0 && cell.fetch_or(mask, Ordering::Relaxed) & mask == 0
-}
-
-fn was_visited(address: u64) -> bool {
-    let bit = ((address >> 3) as usize) % SEEN_BITS;
-    SEEN[bit / 8].load(Ordering::Acquire) & (1 << (bit % 8)) != 0
-}
 
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
@@ -63,82 +32,14 @@ unsafe fn content(address: u64, size: u64) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn lock(place: usize) -> bool {
-    for round in 0..PATIENCE {
-        let seen = LOCKS[place].load(Ordering::Relaxed);
-        if seen & 1 == 0
-            && LOCKS[place]
-                .compare_exchange_weak(
-                    seen,
-                    seen.wrapping_add(1),
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                )
-                .is_ok()
-        {
-            return true;
-        }
-        if round % 64 == 63 {
-            // SAFETY: gives the rest of the time slice to the holder.
-            unsafe { crate::common::futex::raw_syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
-        }
-        std::hint::spin_loop();
-    }
-    false
-}
-
 /// Takes down what eight aligned bytes hold, the first time.
 #[inline]
 fn remember(recorder: &mut Recorder, granule: u64) {
-    if first_visit(granule) {
+    if places::first_visit(granule) {
         // SAFETY: the eight bytes share a page with an accessed one.
         let value = unsafe { content(granule, 8) };
         recorder.buffer.push(&Record::Initial { address: granule, value });
     }
-}
-
-/// Runs `access` while nobody else accesses the place.
-#[inline]
-fn alone(address: u64, access: impl FnOnce() -> u64) -> u64 {
-    let place = place_of(address);
-    let locked = lock(place);
-    let result = access();
-    if locked {
-        unlock(place);
-    }
-    result
-}
-
-/// Only by the holder.
-#[inline]
-fn unlock(place: usize) {
-    let held = LOCKS[place].load(Ordering::Relaxed);
-    LOCKS[place].store(held.wrapping_add(1), Ordering::Release);
-}
-
-/// Value and number of a load during which nobody held the place: then every store to it has a
-/// lower number and is seen, or a higher one and is not.
-///
-/// # Safety
-/// `address` is readable for `size` bytes, which is 1, 2, 4 or 8.
-#[inline]
-unsafe fn look(address: u64, size: u64) -> Option<(u64, u64)> {
-    let place = &LOCKS[place_of(address)];
-    for _ in 0..4 {
-        let before = place.load(Ordering::Acquire);
-        if before & 1 == 1 {
-            std::hint::spin_loop();
-            continue;
-        }
-        // SAFETY: by the caller's promise.
-        let value = unsafe { content(address, size) };
-        // Numbers are given sequentially consistently, which keeps both sides of it in place.
-        let sequence = next_sequence();
-        if place.load(Ordering::SeqCst) == before {
-            return Some((value, sequence));
-        }
-    }
-    None
 }
 
 #[inline]
@@ -150,54 +51,104 @@ fn remember_all(recorder: &mut Recorder, address: u64, size: u64) {
     }
 }
 
-/// # Safety
-/// In place of a load of 1, 2, 4 or 8 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_load(address: u64, size: u64) -> u64 {
-    let mut found = None;
-    with(|recorder| {
-        // The first content of a place is taken down while nobody changes it.
-        let known = was_visited(address) && was_visited(address + size - 1);
-        // SAFETY: the program loads these bytes here.
-        let seen = if known { unsafe { look(address, size) } } else { None };
-        let (value, sequence) = seen.unwrap_or_else(|| {
-            let mut value = 0;
-            let sequence = alone(address, || {
-                remember_all(recorder, address, size);
-                // SAFETY: the program loads these bytes here.
-                value = unsafe { content(address, size) };
-                next_sequence()
-            });
-            (value, sequence)
-        });
-        let record = Record::Load { address, size: size as u32, value, sequence };
-        recorder.buffer.push(&record);
-        found = Some(value);
-    });
-    // SAFETY: the program loads these bytes here.
-    found.unwrap_or_else(|| unsafe { content(address, size) })
+fn crosses(address: u64, size: u64) -> bool {
+    (address & 7) + size > 8
 }
 
-/// # Safety
-/// In place of a store of 1, 2, 4 or 8 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_store(address: u64, size: u64, value: u64) {
+/// Runs an access that needs a number while nobody else accesses the place.
+#[cold]
+#[inline(never)]
+fn alone(
+    recorder: &mut Recorder,
+    (address, size): (u64, u64),
+    writes: bool,
+    access: impl FnOnce() -> u64,
+) -> u64 {
+    let hold = places::hold(address);
+    remember_all(recorder, address, size);
+    let value = access();
+    let sequence = recorder.buffer.number();
+    hold.release(recorder.buffer.visitor, writes, sequence);
+    if crosses(address, size) {
+        places::touch(recorder.buffer.visitor, address, size, writes, sequence);
+    }
+    value
+}
+
+/// In place of a load of `SIZE` bytes.
+#[inline(always)]
+fn load<const SIZE: u64>(address: u64) -> u64 {
+    // SAFETY: the program loads these bytes here.
+    let look = || unsafe { content(address, SIZE) };
+    let mut found = None;
+    with(|recorder| {
+        let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+        let seen = match crosses(address, SIZE) {
+            true => None,
+            false => places::read(visitor, address, sequence, look),
+        };
+        let value = seen.unwrap_or_else(|| alone(recorder, (address, SIZE), false, look));
+        recorder.buffer.access(AccessTag::Load, (address, SIZE as u32), [value, 0]);
+        found = Some(value);
+    });
+    found.unwrap_or_else(look)
+}
+
+/// In place of a store of `SIZE` bytes.
+#[inline(always)]
+fn store<const SIZE: u64>(address: u64, value: u64) {
+    // SAFETY: the program stores these bytes here.
+    let store = || unsafe { put(address, SIZE, value) };
     let mut done = false;
     with(|recorder| {
-        let sequence = alone(address, || {
-            remember_all(recorder, address, size);
-            // SAFETY: the program stores these bytes here.
-            unsafe { put(address, size, value) };
-            next_sequence()
-        });
-        let record = Record::Store { address, size: size as u32, value, sequence };
-        recorder.buffer.push(&record);
+        let stored = match crosses(address, SIZE) {
+            true => None,
+            false => places::write(recorder.buffer.visitor, address, store),
+        };
+        match stored {
+            Some(true) => {}
+            // Another thread came in between.
+            Some(false) => {
+                recorder.buffer.number();
+            }
+            None => {
+                alone(recorder, (address, SIZE), true, || {
+                    store();
+                    0
+                });
+            }
+        }
+        recorder.buffer.access(AccessTag::Store, (address, SIZE as u32), [value, 0]);
         done = true;
     });
     if !done {
-        // SAFETY: the program stores these bytes here.
-        unsafe { put(address, size, value) };
+        store();
     }
+}
+
+macro_rules! accesses {
+    ($($size:literal $load:ident $store:ident;)*) => {$(
+        /// # Safety
+        /// In place of a load.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $load(address: u64) -> u64 {
+            load::<$size>(address)
+        }
+
+        /// # Safety
+        /// In place of a store.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $store(address: u64, value: u64) {
+            store::<$size>(address, value);
+        }
+    )*};
+}
+
+accesses! {
+    1 __racewarden_record_load1 __racewarden_record_store1;
+    2 __racewarden_record_load2 __racewarden_record_store2;
+    4 __racewarden_record_load4 __racewarden_record_store4;
+    8 __racewarden_record_load8 __racewarden_record_store8;
 }
 
 /// # Safety
@@ -220,8 +171,7 @@ unsafe fn put(address: u64, size: u64, value: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_before(address: u64, size: u64) {
     with(|recorder| {
-        let place = place_of(address);
-        recorder.place = if lock(place) { place + 1 } else { 0 };
+        recorder.hold = Some(places::hold(address));
         if size <= 8 {
             remember_all(recorder, address, size);
             // SAFETY: the program is about to access these bytes.
@@ -235,25 +185,48 @@ pub unsafe extern "C" fn __racewarden_record_before(address: u64, size: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_after(address: u64, size: u64, kind: u32) {
     with(|recorder| {
-        let sequence = next_sequence();
-        let record = if matches!(size, 1 | 2 | 4 | 8) {
+        let sequence = recorder.buffer.number();
+        let old = recorder.old;
+        let value = match size {
             // SAFETY: the program has just accessed these bytes.
-            let value = unsafe { content(address, size) };
-            let size = size as u32;
-            match kind {
-                0 => Record::Load { address, size, value: recorder.old, sequence },
-                1 => Record::Store { address, size, value, sequence },
-                _ => Record::Update { address, size, old: recorder.old, new: value, sequence },
-            }
-        } else {
-            Record::Wide { address, size, write: kind != 0, sequence }
+            1 | 2 | 4 | 8 => Some(unsafe { content(address, size) }),
+            _ => None,
         };
-        if let Some(place) = recorder.place.checked_sub(1) {
-            unlock(place);
-            recorder.place = 0;
+        let (visitor, writes) = (recorder.buffer.visitor, kind != 0);
+        if let Some(hold) = recorder.hold.take() {
+            hold.release(visitor, writes, sequence);
         }
-        recorder.buffer.push(&record);
+        if crosses(address, size) {
+            places::touch(visitor, address, size, writes, sequence);
+        }
+        let (tag, values) = match (value, kind) {
+            (None, _) => {
+                let wide = Record::Wide { address, size, write: writes, sequence };
+                return recorder.buffer.push(&wide);
+            }
+            (Some(_), 0) => (AccessTag::Load, [old, 0]),
+            (Some(value), 1) => (AccessTag::Store, [value, 0]),
+            (Some(value), _) => (AccessTag::Update, [old, value]),
+        };
+        recorder.buffer.access(tag, (address, size as u32), values);
     });
+}
+
+/// A number for an access of many bytes that is done: a new one where it must come after another
+/// thread's.
+fn number_of_many(recorder: &mut Recorder, pieces: &[(u64, u64, bool)]) -> u64 {
+    let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+    let settled = pieces.iter().all(|&(address, size, writes)| {
+        places::is_settled(visitor, address, size, writes, sequence)
+    });
+    if settled {
+        return sequence;
+    }
+    let sequence = recorder.buffer.number();
+    for &(address, size, writes) in pieces {
+        places::touch(visitor, address, size, writes, sequence);
+    }
+    sequence
 }
 
 /// # Safety
@@ -275,7 +248,7 @@ pub unsafe extern "C" fn __racewarden_record_branch(value: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_copy(to: u64, from: u64, size: u64) {
     with(|recorder| {
-        let sequence = next_sequence();
+        let sequence = number_of_many(recorder, &[(from, size, false), (to, size, true)]);
         recorder.buffer.push(&Record::Copy { to, from, size, sequence });
     });
 }
@@ -285,7 +258,7 @@ pub unsafe extern "C" fn __racewarden_record_copy(to: u64, from: u64, size: u64)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_set(to: u64, byte: u32, size: u64) {
     with(|recorder| {
-        let sequence = next_sequence();
+        let sequence = number_of_many(recorder, &[(to, size, true)]);
         recorder.buffer.push(&Record::Set { to, byte: byte as u8, size, sequence });
     });
 }
@@ -295,7 +268,7 @@ pub unsafe extern "C" fn __racewarden_record_set(to: u64, byte: u32, size: u64) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_slot(address: u64, size: u64) {
     with(|recorder| {
-        let sequence = current_sequence();
+        let sequence = recorder.buffer.sequence;
         recorder.buffer.push(&Record::Slot { address, size, sequence });
     });
 }

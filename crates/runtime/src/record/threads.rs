@@ -11,6 +11,7 @@ use crate::common::name::ThreadName;
 use crate::common::tls;
 use crate::real;
 
+use super::places::Hold;
 use super::writer::{self, Buffer};
 
 /// One thread's own data; only its thread touches it, but for the last flush.
@@ -22,8 +23,8 @@ pub struct Recorder {
     pub busy: bool,
     /// What an atomic update found, from before the access until after it.
     pub old: u64,
-    /// The lock of the place that is being accessed.
-    pub place: usize,
+    /// The place that is being accessed.
+    pub hold: Option<Hold>,
     next: *mut Recorder,
     ended: bool,
 }
@@ -48,7 +49,7 @@ fn new_recorder(number: u32, name: ThreadName) {
         created: 0,
         busy: false,
         old: 0,
-        place: 0,
+        hold: None,
         next: std::ptr::null_mut(),
         ended: false,
     }));

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use racewarden_trace::binary::chunk::{ChunkKind, write_chunk};
-use racewarden_trace::binary::{Encoder, Record, SyncOp};
+use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
+use super::places::Visitor;
 use crate::common::futex::SpinLock;
 use crate::common::output::write_all;
 
@@ -38,7 +39,7 @@ pub fn is_recording() -> bool {
     RECORDING.load(Ordering::Relaxed)
 }
 
-pub fn next_sequence() -> u64 {
+fn next_sequence() -> u64 {
     let sequence = SEQUENCE.fetch_add(1, Ordering::SeqCst);
     if sequence >= LAST.load(Ordering::Relaxed) {
         RECORDING.store(false, Ordering::SeqCst);
@@ -46,51 +47,91 @@ pub fn next_sequence() -> u64 {
     sequence
 }
 
-pub fn current_sequence() -> u64 {
-    SEQUENCE.load(Ordering::SeqCst)
-}
-
 /// Appends one chunk to the file.
 pub fn write(kind: ChunkKind, thread: u32, content: &[u8]) {
+    write_with(kind, thread, content, &mut Vec::new());
+}
+
+fn write_with(kind: ChunkKind, thread: u32, content: &[u8], room: &mut Vec<u8>) {
     let descriptor = FILE.load(Ordering::Acquire);
     if descriptor < 0 {
         return;
     }
-    let mut chunk = Vec::with_capacity(content.len() / 2 + 64);
-    write_chunk(kind, thread, content, &mut chunk);
+    room.clear();
+    write_chunk(kind, thread, content, room);
     let _guard = FILE_LOCK.lock();
-    write_all(descriptor, &chunk);
+    write_all(descriptor, room);
 }
 
-/// One thread's buffer.
+/// One thread's buffer. It never holds `FULL` bytes between two records, and no record is longer
+/// than what there is room for beyond that.
 pub struct Buffer {
     pub thread: u32,
+    pub visitor: Visitor,
+    /// The number that the thread drew last.
+    pub sequence: u64,
     encoder: Encoder,
     bytes: Vec<u8>,
+    chunk: Vec<u8>,
 }
+
+const ROOM: usize = 256;
 
 impl Buffer {
     pub fn new(thread: u32) -> Self {
-        Buffer { thread, encoder: Encoder::default(), bytes: Vec::with_capacity(FULL + 256) }
+        let precise = LAST.load(Ordering::Relaxed) != u64::MAX;
+        Buffer {
+            thread,
+            visitor: Visitor::new(thread, precise),
+            sequence: 0,
+            encoder: Encoder::default(),
+            bytes: Vec::with_capacity(FULL + ROOM),
+            chunk: Vec::new(),
+        }
+    }
+
+    /// Draws a number.
+    #[inline]
+    pub fn number(&mut self) -> u64 {
+        self.sequence = next_sequence();
+        self.sequence
     }
 
     #[inline]
     pub fn push(&mut self, record: &Record) {
         self.encoder.encode(record, &mut self.bytes);
+        self.flush_if_full();
+    }
+
+    /// A plain access with the number that was drawn last.
+    #[inline]
+    pub fn access(&mut self, tag: AccessTag, place: (u64, u32), values: [u64; 2]) {
+        let length = self.bytes.len();
+        const { assert!(ACCESS_ROOM <= ROOM) };
+        // SAFETY: there is room for more than one access beyond what the buffer may hold.
+        let room = unsafe { &mut *self.bytes.as_mut_ptr().add(length).cast::<[u8; ACCESS_ROOM]>() };
+        let written = self.encoder.access(room, tag, place, values, self.sequence);
+        // SAFETY: so many bytes have just been written.
+        unsafe { self.bytes.set_len(length + written) };
+        self.flush_if_full();
+    }
+
+    pub fn sync(&mut self, op: SyncOp, object: u64, extra: u64) {
+        let sequence = self.number();
+        self.push(&Record::Sync { op, object, extra, sequence });
+    }
+
+    #[inline]
+    fn flush_if_full(&mut self) {
         if self.bytes.len() >= FULL {
             self.flush();
         }
     }
 
-    pub fn sync(&mut self, op: SyncOp, object: u64, extra: u64) {
-        let sequence = next_sequence();
-        self.push(&Record::Sync { op, object, extra, sequence });
-    }
-
     #[cold]
     pub fn flush(&mut self) {
         if !self.bytes.is_empty() {
-            write(ChunkKind::Records, self.thread, &self.bytes);
+            write_with(ChunkKind::Records, self.thread, &self.bytes, &mut self.chunk);
             self.bytes.clear();
         }
     }

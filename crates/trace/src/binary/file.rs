@@ -86,6 +86,33 @@ impl Recording {
         bytes.starts_with(MAGIC)
     }
 
+    /// Reads a trace and numbers its events one by one.
+    pub fn load(bytes: &[u8]) -> Result<Self, FileError> {
+        let mut recording = Self::read(bytes)?;
+        recording.number_events();
+        Ok(recording)
+    }
+
+    /// Gives every event that has a place in the order of all threads a number of its own. As
+    /// recorded, all events that a thread had between two draws share one.
+    pub fn number_events(&mut self) {
+        let mut order: Vec<(u64, u32, u32)> = Vec::new();
+        for (thread, stream) in self.threads.iter_mut().enumerate() {
+            for (number, record) in stream.records.iter_mut().enumerate() {
+                if let Some(sequence) = record.sequence_mut() {
+                    order.push((*sequence, thread as u32, number as u32));
+                }
+            }
+        }
+        order.sort_unstable();
+        for (number, (_, thread, record)) in order.into_iter().enumerate() {
+            let record = &mut self.threads[thread as usize].records[record as usize];
+            if let Some(sequence) = record.sequence_mut() {
+                *sequence = number as u64 + 1;
+            }
+        }
+    }
+
     /// Reads everything up to the first damaged chunk.
     pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         let (header, mut rest) = read_header(bytes)?;

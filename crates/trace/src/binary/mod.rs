@@ -12,8 +12,8 @@ mod file;
 pub mod record;
 
 pub use file::{FileError, Header, RecordedThread, Recording, Symbol, SymbolKind};
-pub use record::{Decoder, Encoder, Record, SyncOp};
+pub use record::{ACCESS_ROOM, AccessTag, Decoder, Encoder, Record, SyncOp};
 
 /// The first bytes of every trace.
 pub const MAGIC: &[u8; 4] = b"RWT\x1a";
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;

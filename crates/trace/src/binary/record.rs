@@ -2,6 +2,11 @@
 //!
 //! A record is a tag byte and its fields. Numbers are LEB128; what tends to be near the previous
 //! one (addresses, sequence numbers) is a difference; what may be negative is zigzag-coded.
+//!
+//! Plain accesses are most records, so their tag says more: whether the sequence number is still
+//! the previous one, which of the last two addresses the difference refers to (loops go through two
+//! arrays in turn), and whether the value is kept as it is because coding it would lengthen it, as
+//! with floating point. [`Encoder::access`] writes them into a fixed room without asking for memory.
 
 /// What a synchronisation operation did. The numbers are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -165,6 +170,54 @@ pub enum Record {
     },
     /// An exception arrives at a landing pad.
     Unwind,
+    /// A loop ran to its end without single records; those of its accesses follow, in the order of
+    /// the code.
+    Loop {
+        rounds: u64,
+    },
+    /// What one access of such a loop touched: `count` pieces, `stride` bytes apart. Their values
+    /// are not kept.
+    Range {
+        address: u64,
+        stride: i64,
+        count: u64,
+        size: u32,
+        write: bool,
+        sequence: u64,
+    },
+}
+
+impl Record {
+    /// The place in the order of all threads, for those that have one.
+    pub fn sequence(&self) -> Option<u64> {
+        match self {
+            Record::Load { sequence, .. }
+            | Record::Store { sequence, .. }
+            | Record::Update { sequence, .. }
+            | Record::Wide { sequence, .. }
+            | Record::Copy { sequence, .. }
+            | Record::Set { sequence, .. }
+            | Record::Slot { sequence, .. }
+            | Record::Range { sequence, .. }
+            | Record::Sync { sequence, .. } => Some(*sequence),
+            _ => None,
+        }
+    }
+
+    pub(super) fn sequence_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Record::Load { sequence, .. }
+            | Record::Store { sequence, .. }
+            | Record::Update { sequence, .. }
+            | Record::Wide { sequence, .. }
+            | Record::Copy { sequence, .. }
+            | Record::Set { sequence, .. }
+            | Record::Slot { sequence, .. }
+            | Record::Range { sequence, .. }
+            | Record::Sync { sequence, .. } => Some(sequence),
+            _ => None,
+        }
+    }
 }
 
 const ENTER: u8 = 1;
@@ -179,20 +232,48 @@ const WIDE_WRITE: u8 = 9;
 const COPY: u8 = 10;
 const SET: u8 = 11;
 const SLOT: u8 = 12;
+const LOOP: u8 = 13;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
 /// These carry the size's exponent in the two low bits.
-const LOAD: u8 = 16;
-const STORE: u8 = 20;
-const UPDATE: u8 = 24;
+const RANGE_READ: u8 = 16;
+const RANGE_WRITE: u8 = 20;
+/// Plain accesses: the kind, then how the fields are written, then the size's exponent.
+const ACCESS: u8 = 0x80;
+const KIND: u8 = 0x60;
+const RAW_VALUE: u8 = 0x10;
+const EARLIER_BASE: u8 = 0x08;
+const SAME_SEQUENCE: u8 = 0x04;
+
+/// What a plain access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AccessTag {
+    Load = 0x00,
+    Store = 0x20,
+    Update = 0x40,
+}
+
+/// Room for any plain access.
+pub const ACCESS_ROOM: usize = 64;
 
 /// What differences refer to.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     address: u64,
+    /// The one before it.
+    earlier: u64,
     sequence: u64,
     function: u64,
+}
+
+impl Last {
+    #[inline]
+    fn come_to(&mut self, address: u64) {
+        self.earlier = self.address;
+        self.address = address;
+    }
 }
 
 /// Turns records into bytes.
@@ -216,17 +297,13 @@ impl Encoder {
                 unsigned(out, value);
             }
             Record::Load { address, size, value, sequence } => {
-                self.access(out, LOAD, address, size, sequence);
-                signed(out, extended(value, size));
+                self.append(out, AccessTag::Load, (address, size), [value, 0], sequence);
             }
             Record::Store { address, size, value, sequence } => {
-                self.access(out, STORE, address, size, sequence);
-                signed(out, extended(value, size));
+                self.append(out, AccessTag::Store, (address, size), [value, 0], sequence);
             }
             Record::Update { address, size, old, new, sequence } => {
-                self.access(out, UPDATE, address, size, sequence);
-                signed(out, extended(old, size));
-                signed(out, extended(new, size));
+                self.append(out, AccessTag::Update, (address, size), [old, new], sequence);
             }
             Record::Wide { address, size, write, sequence } => {
                 out.push(if write { WIDE_WRITE } else { WIDE_READ });
@@ -261,7 +338,7 @@ impl Encoder {
             Record::Initial { address, value } => {
                 out.push(INITIAL);
                 signed(out, address.wrapping_sub(self.last.address) as i64);
-                self.last.address = address;
+                self.last.come_to(address);
                 signed(out, value as i64);
             }
             Record::Sync { op, object, extra, sequence } => {
@@ -273,20 +350,109 @@ impl Encoder {
                 self.last.sequence = sequence;
             }
             Record::Unwind => out.push(UNWIND),
+            Record::Loop { rounds } => {
+                out.push(LOOP);
+                unsigned(out, rounds);
+            }
+            Record::Range { address, stride, count, size, write, sequence } => {
+                let tag = if write { RANGE_WRITE } else { RANGE_READ };
+                out.push(tag | exponent(size));
+                self.place(out, address, sequence);
+                signed(out, stride);
+                unsigned(out, count);
+            }
         }
     }
 
-    fn access(&mut self, out: &mut Vec<u8>, tag: u8, address: u64, size: u32, sequence: u64) {
-        out.push(tag | (size.trailing_zeros() as u8 & 3));
-        self.place(out, address, sequence);
+    fn append(
+        &mut self,
+        out: &mut Vec<u8>,
+        tag: AccessTag,
+        place: (u64, u32),
+        values: [u64; 2],
+        sequence: u64,
+    ) {
+        let mut room = [0; ACCESS_ROOM];
+        let length = self.access(&mut room, tag, place, values, sequence);
+        out.extend_from_slice(&room[..length]);
+    }
+
+    /// Writes a plain access (of 1, 2, 4 or 8 bytes) and says how long it is. An update has two
+    /// values.
+    #[inline]
+    pub fn access(
+        &mut self,
+        room: &mut [u8; ACCESS_ROOM],
+        tag: AccessTag,
+        (address, size): (u64, u32),
+        values: [u64; 2],
+        sequence: u64,
+    ) -> usize {
+        let near = zigzag(address.wrapping_sub(self.last.address) as i64);
+        let far = zigzag(address.wrapping_sub(self.last.earlier) as i64);
+        let earlier = far < near;
+        self.last.come_to(address);
+        let step = sequence.wrapping_sub(self.last.sequence);
+        self.last.sequence = sequence;
+        let coded = values.map(|value| zigzag(extended(value, size)));
+        let two = tag == AccessTag::Update;
+        // Coded, so many bits take more bytes than they are.
+        let limit = 1u64.checked_shl(size * 7).unwrap_or(u64::MAX);
+        let raw = coded[0] >= limit || (two && coded[1] >= limit);
+        let mut flags = ACCESS | tag as u8 | exponent(size);
+        flags |= if raw { RAW_VALUE } else { 0 };
+        flags |= if earlier { EARLIER_BASE } else { 0 };
+        flags |= if step == 0 { SAME_SEQUENCE } else { 0 };
+        room[0] = flags;
+        let mut at = put(room, 1, if earlier { far } else { near });
+        if step != 0 {
+            at = put(room, at, zigzag(step as i64));
+        }
+        let count = if two { 2 } else { 1 };
+        for (value, coded) in values.into_iter().zip(coded).take(count) {
+            if raw {
+                at = put_raw(room, at, value);
+                at = at - 8 + size as usize;
+            } else {
+                at = put(room, at, coded);
+            }
+        }
+        at
     }
 
     fn place(&mut self, out: &mut Vec<u8>, address: u64, sequence: u64) {
         signed(out, address.wrapping_sub(self.last.address) as i64);
         signed(out, sequence.wrapping_sub(self.last.sequence) as i64);
-        self.last.address = address;
+        self.last.come_to(address);
         self.last.sequence = sequence;
     }
+}
+
+/// The size's exponent.
+#[inline]
+fn exponent(size: u32) -> u8 {
+    size.trailing_zeros() as u8 & 3
+}
+
+/// Writes a number at `at` and gives where the next goes. The mask keeps within the room, which is
+/// more than all fields take.
+#[inline]
+fn put(room: &mut [u8; ACCESS_ROOM], mut at: usize, mut value: u64) -> usize {
+    while value >= 0x80 {
+        room[at % ACCESS_ROOM] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    room[at % ACCESS_ROOM] = value as u8;
+    at + 1
+}
+
+#[inline]
+fn put_raw(room: &mut [u8; ACCESS_ROOM], at: usize, value: u64) -> usize {
+    if let Some(place) = room.get_mut(at..at + 8) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    at + 8
 }
 
 /// Turns bytes into records.
@@ -322,8 +488,9 @@ impl Decoder {
             }
             RETURN => Record::Return { value: read_signed(bytes)? as u64 },
             INITIAL => {
-                self.last.address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
-                Record::Initial { address: self.last.address, value: read_signed(bytes)? as u64 }
+                let address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
+                self.last.come_to(address);
+                Record::Initial { address, value: read_signed(bytes)? as u64 }
             }
             SYNC => {
                 let op = SyncOp::from_number(take(bytes)?)?;
@@ -351,30 +518,48 @@ impl Decoder {
                 let (address, sequence) = self.place(bytes)?;
                 Record::Slot { address, size: read_unsigned(bytes)?, sequence }
             }
-            _ => return self.sized(tag, bytes),
+            LOOP => Record::Loop { rounds: read_unsigned(bytes)? },
+            RANGE_READ..0x18 => {
+                let (address, sequence) = self.place(bytes)?;
+                let (stride, count) = (read_signed(bytes)?, read_unsigned(bytes)?);
+                let (size, write) = (1 << (tag & 3), tag >= RANGE_WRITE);
+                Record::Range { address, stride, count, size, write, sequence }
+            }
+            ACCESS.. => return self.access(tag, bytes),
+            _ => return None,
         })
     }
 
-    fn sized(&mut self, tag: u8, bytes: &mut &[u8]) -> Option<Record> {
-        let kind = tag & !3;
-        if ![LOAD, STORE, UPDATE].contains(&kind) {
-            return None;
-        }
+    fn access(&mut self, tag: u8, bytes: &mut &[u8]) -> Option<Record> {
         let size = 1u32 << (tag & 3);
-        let (address, sequence) = self.place(bytes)?;
-        let value = truncated(read_signed(bytes)? as u64, size);
-        Some(match kind {
-            LOAD => Record::Load { address, size, value, sequence },
-            STORE => Record::Store { address, size, value, sequence },
-            _ => {
-                let new = truncated(read_signed(bytes)? as u64, size);
-                Record::Update { address, size, old: value, new, sequence }
+        let base = if tag & EARLIER_BASE == 0 { self.last.address } else { self.last.earlier };
+        let address = base.wrapping_add(read_signed(bytes)? as u64);
+        self.last.come_to(address);
+        if tag & SAME_SEQUENCE == 0 {
+            self.last.sequence = self.last.sequence.wrapping_add(read_signed(bytes)? as u64);
+        }
+        let sequence = self.last.sequence;
+        let mut value = || {
+            if tag & RAW_VALUE == 0 {
+                return Some(truncated(read_signed(bytes)? as u64, size));
             }
+            let (raw, rest) = bytes.split_at_checked(size as usize)?;
+            *bytes = rest;
+            Some(raw.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        };
+        Some(match tag & KIND {
+            0x00 => Record::Load { address, size, value: value()?, sequence },
+            0x20 => Record::Store { address, size, value: value()?, sequence },
+            0x40 => {
+                let (old, new) = (value()?, value()?);
+                Record::Update { address, size, old, new, sequence }
+            }
+            _ => return None,
         })
     }
 
     fn place(&mut self, bytes: &mut &[u8]) -> Option<(u64, u64)> {
-        self.last.address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
+        self.last.come_to(self.last.address.wrapping_add(read_signed(bytes)? as u64));
         self.last.sequence = self.last.sequence.wrapping_add(read_signed(bytes)? as u64);
         Some((self.last.address, self.last.sequence))
     }
@@ -400,7 +585,12 @@ fn unsigned(out: &mut Vec<u8>, mut value: u64) {
 }
 
 fn signed(out: &mut Vec<u8>, value: i64) {
-    unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
+    unsigned(out, zigzag(value));
+}
+
+#[inline]
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
 fn take(bytes: &mut &[u8]) -> Option<u8> {
