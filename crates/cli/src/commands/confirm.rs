@@ -142,7 +142,7 @@ pub fn confirm(
         show_output: false,
     };
     let targets = targets(report, &gated);
-    let mut campaign = Campaign::new(&program, &gated, targets, request.limits);
+    let mut campaign = Campaign::new(&program, &gated, &capture.units, targets, request.limits);
     let bar = progress_bar(request.limits.runs);
     let ended = campaign.conduct(&mut |campaign| show(&bar, campaign));
     bar.finish_and_clear();
@@ -154,7 +154,7 @@ pub fn confirm(
         }
         ended => ended?,
     }
-    campaign.conclude_into(&mut report.races, &capture.units);
+    campaign.conclude_into(&mut report.races);
     report.stats.insert("confirm_runs".to_owned(), campaign.runs.into());
     note_natural_failure(&campaign, report);
     report.conclusion = conclude(&report.races, &report.notes, false);
@@ -169,7 +169,12 @@ fn targets(report: &Report, gated: &GatedProgram) -> Vec<Target> {
             let [a, b] = &race.sites;
             a.access.conflicts_with(b.access) && !(a.atomic && b.atomic) && race.verdict.is_open()
         })
-        .map(|(index, _)| Target::new(index, gated.sides(index)))
+        .map(|(index, race)| {
+            let mut target = Target::new(index, gated.sides(index));
+            target.priority = 100 * race.verdict as u32 + race.rank;
+            target.locked = race.sites.each_ref().map(|site| !site.locks.is_empty());
+            target
+        })
         .collect()
 }
 

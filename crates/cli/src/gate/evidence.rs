@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use racewarden_capture::Unit;
 use racewarden_finding::{Engine, Evidence, Frame, Race, Site, Verdict};
 use racewarden_schedule::gate::{Judgement, Linger, Order, ViolationKind, judge};
 use serde_json::{Value, json};
@@ -14,8 +13,8 @@ use super::timeline::{Frames, timeline};
 impl Campaign<'_> {
     /// Adds the evidence to each race and moves its verdict. A proof moves it up; doubt only
     /// touches candidates that nothing else has proved.
-    pub fn conclude_into(&self, races: &mut [Race], units: &[Unit]) {
-        let mut frames = Frames::new(&self.gated.path, units);
+    pub fn conclude_into(&self, races: &mut [Race]) {
+        let mut frames = Frames::new(&self.gated.path, self.units);
         for target in &self.targets {
             let race = &mut races[target.index];
             let judged = judge(&target.tally);
@@ -97,7 +96,7 @@ impl Campaign<'_> {
         }
         if let Some(harm) = harm {
             put("harm", harm_in_words(harm).into());
-            if let Some(linger) = linger_text(harm.linger) {
+            if let Some(linger) = linger_text(harm.plan.linger) {
                 put("linger", linger.into());
             }
         }
@@ -125,7 +124,7 @@ fn standing_at(site: &Site, mut stack: Vec<Frame>, symbol: &str) -> Vec<Frame> {
 fn orders_tried(target: &Target) -> Value {
     let tally = &target.tally;
     let one = |order: &Order| {
-        let harm = target.harm.as_ref().filter(|harm| harm.order == *order);
+        let harm = target.harm.as_ref().filter(|harm| harm.plan.order == *order);
         let (outcome, words) = if let Some(harm) = harm {
             (outcome_of(harm.violation.kind), harm.violation.detail.clone())
         } else if tally.enforced.get(order).is_some_and(|count| *count > 0) {

@@ -4,9 +4,11 @@
 mod build;
 mod campaign;
 mod evidence;
+mod harm;
 mod plan;
 mod replay;
 mod runner;
+mod stalk;
 mod target;
 mod timeline;
 

@@ -13,6 +13,23 @@ pub struct Plan {
     pub holds: u32,
     pub wait: Duration,
     pub linger: Linger,
+    /// Threads are held for long at one chosen place: which choice of visits.
+    pub stalk: Option<Stalk>,
+}
+
+/// Which visits of the chosen place are held, see [`Target::hold_at`](super::target::Target).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stalk {
+    /// All: whoever comes first stays.
+    First,
+    /// From the visit on at which the two sides came closest in a watched run, by that thread.
+    Closest,
+    /// By whichever thread, from somewhat before that visit on.
+    Late,
+}
+
+impl Stalk {
+    pub const ALL: [Stalk; 3] = [Stalk::First, Stalk::Closest, Stalk::Late];
 }
 
 /// How far the threads are pulled apart when harm is looked for.
@@ -32,7 +49,13 @@ pub fn meeting_run(number: u64, wait: Duration, natural: Duration) -> Plan {
     let longest = (natural * 2).max(wait).min(Duration::from_secs(5)).max(wait);
     let grown = wait.saturating_mul(1 << round.min(6)).min(longest);
     let holds = if round.is_multiple_of(2) { 1 } else { MANY };
-    Plan { order, seed: round, holds, wait: grown, linger: Linger::Nobody }
+    Plan { order, seed: round, holds, wait: grown, linger: Linger::Nobody, stalk: None }
+}
+
+/// A run that holds threads at one chosen place for as long as the rest of the program may take.
+pub fn stalking_run(order: Order, stalk: Stalk, wait: Duration, natural: Duration) -> Plan {
+    let wait = (natural * 2 + wait).min(Duration::from_secs(10));
+    Plan { order, seed: 0, holds: 1, wait, linger: Linger::Nobody, stalk: Some(stalk) }
 }
 
 /// The runs that look for harm once a race is met: each order, with either thread staying behind.
@@ -41,7 +64,7 @@ pub fn harm_runs(wait: Duration) -> Vec<Plan> {
     let mut plans = Vec::new();
     for linger in [Linger::Follower { us }, Linger::Leader { us }, Linger::Nobody] {
         for order in Order::BOTH {
-            plans.push(Plan { order, seed: 0, holds: 1, wait, linger });
+            plans.push(Plan { order, seed: 0, holds: 1, wait, linger, stalk: None });
         }
     }
     plans

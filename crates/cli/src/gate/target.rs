@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::{
-    Event, Judgement, Linger, Order, Tally, TargetOrder, Visit, judge,
+    Event, HoldAt, Judgement, Order, Tally, TargetOrder, Visit, judge,
 };
 
 use super::build::GatedProgram;
+use super::plan::{Plan, Stalk};
 use super::runner::{RunEnd, Violation};
 
 /// A violation that this race explains.
 #[derive(Debug, Clone)]
 pub struct Harm {
-    pub order: Order,
-    /// How many threads were held at one time in that run.
-    pub holds: u32,
-    pub linger: Linger,
+    /// How that run was steered.
+    pub plan: Plan,
     pub violation: Violation,
     pub meeting: Option<Meeting>,
 }
@@ -38,9 +37,24 @@ pub struct Target {
     /// How the two threads met, by order.
     pub meetings: BTreeMap<Order, Meeting>,
     pub harm: Option<Harm>,
+    /// Both orders have been steered with delays, to see harm.
+    pub harm_was_sought: bool,
     /// Exit codes of runs in which the order was enforced alone.
     pub exit_codes: BTreeMap<Order, i32>,
     pub longest_wait_us: u64,
+    /// How likely it is real, as far as it is known beforehand: the larger, the sooner it is tried.
+    pub priority: u32,
+    /// Whether a side is known to hold a lock: whoever is held there keeps others from moving.
+    pub locked: [bool; 2],
+    /// Where the two sides came closest when nobody was held, in the order in which they came.
+    pub near: Option<[Visit; 2]>,
+    /// The earlier thread had ended by then and nobody had joined it: nothing but chance or a
+    /// hidden signal puts the two in order.
+    pub outlived: bool,
+    /// How often the program failed at one of its lines without a meeting.
+    pub suspicion: u32,
+    /// The choice of visits by which it met.
+    pub stalk: Option<Stalk>,
 }
 
 impl Target {
@@ -51,8 +65,15 @@ impl Target {
             tally: Tally::default(),
             meetings: BTreeMap::new(),
             harm: None,
+            harm_was_sought: false,
             exit_codes: BTreeMap::new(),
             longest_wait_us: 0,
+            priority: 0,
+            locked: [false, false],
+            near: None,
+            outlived: false,
+            suspicion: 0,
+            stalk: None,
         }
     }
 
@@ -92,10 +113,43 @@ impl Target {
         true
     }
 
+    /// Takes what a run showed in which nobody was held.
+    pub fn learn_survey(&mut self, end: &RunEnd) {
+        self.tally.add_survey(self.index as u32, &self.sides, &end.events);
+        // The last one told is the closest.
+        for event in &end.events {
+            match event {
+                Event::Near { target, earlier, later, ended } if *target == self.index as u32 => {
+                    self.outlived |= ended;
+                    self.near = Some([earlier.clone(), later.clone()]);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a thread can be held at the side that comes first without stopping others.
+    pub fn is_held_freely(&self) -> bool {
+        self.near.as_ref().is_some_and(|[earlier, _]| {
+            (0..2).any(|side| !self.locked[side] && self.sides[side].contains(&earlier.gate))
+        })
+    }
+
+    /// Where to hold threads for long: at the side that comes first by itself.
+    pub fn hold_at(&self, stalk: Stalk) -> Option<HoldAt> {
+        let [earlier, _] = self.near.as_ref()?;
+        let (thread, occurrence) = match stalk {
+            Stalk::First => (String::new(), 1),
+            Stalk::Closest => (earlier.thread.clone(), earlier.occurrence),
+            Stalk::Late => (String::new(), (earlier.occurrence * 3 / 4).max(1)),
+        };
+        Some(HoldAt { gate: earlier.gate, thread, occurrence })
+    }
+
     /// The meeting to show: the harmful one, else any.
     pub fn told_meeting(&self) -> Option<(Order, &Meeting)> {
         let harmful =
-            self.harm.as_ref().and_then(|harm| Some((harm.order, harm.meeting.as_ref()?)));
+            self.harm.as_ref().and_then(|harm| Some((harm.plan.order, harm.meeting.as_ref()?)));
         harmful.or_else(|| self.meetings.iter().next().map(|(order, meeting)| (*order, meeting)))
     }
 

@@ -12,6 +12,7 @@
 //! of threads and signals, and the report.
 
 mod files;
+mod joins;
 mod signals;
 mod state;
 mod threads;

@@ -8,7 +8,7 @@ use crate::common::name::ThreadName;
 use crate::common::tls;
 use crate::real;
 
-use super::{files, state};
+use super::{files, joins, state};
 
 /// One thread's own data; only its thread touches it.
 pub struct ThreadState {
@@ -99,6 +99,7 @@ pub fn activate() {
 
 unsafe extern "C" fn forked() {
     LIVING.store(1, Ordering::Relaxed);
+    joins::reset_after_fork();
     state::reset_after_fork();
 }
 
@@ -111,7 +112,7 @@ unsafe extern "C" fn ended(_value: *mut c_void) {
     LIVING.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: the thread owned its state and has just given it up.
     let thread = unsafe { Box::from_raw(state as *mut ThreadState) };
-    let waiting = state::with(|shared| shared.orchestrator.thread_ended(thread.id));
+    let waiting = state::with(|shared| shared.orchestrator.thread_ended(thread.id, &thread.path()));
     if let Some(Some(waiting)) = waiting {
         state::wake(waiting);
     }
@@ -155,6 +156,9 @@ extern "C" fn born(birth: *mut c_void) -> *mut c_void {
     // SAFETY: made by `pthread_create` below for this thread alone.
     let birth = unsafe { Box::from_raw(birth.cast::<Birth>()) };
     let Birth { start, argument, name } = *birth;
+    if state::is_active() {
+        joins::began(path_of(&name));
+    }
     tls::set_state(ThreadState::new(name) as usize);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: any value but null makes the destructor run.
@@ -189,6 +193,9 @@ pub unsafe extern "C" fn pthread_create(
             parent.name.child(parent.created)
         }
     };
+    if state::is_active() {
+        joins::created(&path_of(&name));
+    }
     let birth = Box::into_raw(Box::new(Birth { start, argument, name }));
     LIVING.fetch_add(1, Ordering::Relaxed);
     // SAFETY: passes the program's own arguments on.
@@ -230,15 +237,25 @@ fn own_number() -> u32 {
     unsafe { raw_syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) as u32 }
 }
 
-/// Whether every other thread of the process is held, or waits on a futex without a time limit:
-/// none of them can come to a gate before this thread goes on. `false` when the kernel does not
-/// tell.
-pub fn others_blocked() -> bool {
+/// What keeps threads from coming to a gate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Activity {
+    /// Nothing, or the kernel does not tell.
+    Busy,
+    /// It waits in some other system call.
+    Idle,
+    /// It is held, or waits on a futex without a time limit: it comes nowhere before another
+    /// thread goes on.
+    Blocked,
+}
+
+/// The liveliest of the process's other threads.
+pub fn others() -> Activity {
     let Some(directory) = files::open_to_read(b"/proc/self/task\0", libc::O_DIRECTORY) else {
-        return false;
+        return Activity::Busy;
     };
     let own = u64::from(own_number());
-    let mut blocked = true;
+    let mut liveliest = Activity::Blocked;
     let mut buffer = [0_u8; 4096];
     'all: loop {
         // SAFETY: the kernel fills at most the buffer.
@@ -265,36 +282,42 @@ pub fn others_blocked() -> bool {
             let name = core::str::from_utf8(&name[..end]).unwrap_or("");
             if let Ok(thread) = name.parse::<u64>()
                 && thread != own
-                && !is_blocked(thread)
             {
-                blocked = false;
-                break 'all;
+                liveliest = liveliest.min(activity(thread));
+                if liveliest == Activity::Busy {
+                    break 'all;
+                }
             }
             offset += length;
         }
     }
     files::close(directory);
-    blocked
+    liveliest
 }
 
-fn is_blocked(thread: u64) -> bool {
+fn activity(thread: u64) -> Activity {
     if HELD.iter().any(|held| u64::from(held.load(Ordering::Relaxed)) == thread) {
-        return true;
+        return Activity::Blocked;
     }
     let path = format!("/proc/self/task/{thread}/syscall\0");
-    let Some(descriptor) = files::open_to_read(path.as_bytes(), 0) else { return false };
+    let Some(descriptor) = files::open_to_read(path.as_bytes(), 0) else {
+        return Activity::Busy;
+    };
     let mut buffer = [0; 256];
     let text = core::str::from_utf8(files::read_some(descriptor, &mut buffer)).unwrap_or("");
-    let blocked = waits_for_good(text);
+    let activity = activity_in(text);
     files::close(descriptor);
-    blocked
+    activity
 }
 
 /// Reads a line of `/proc/…/syscall`: number, then arguments in hexadecimal.
-fn waits_for_good(line: &str) -> bool {
+fn activity_in(line: &str) -> Activity {
     let mut words = line.split_whitespace();
-    if words.next() != Some("202") {
-        return false;
+    match words.next() {
+        Some("202") => {}
+        // Runnable, or gone, or the kernel does not tell.
+        None | Some("running") => return Activity::Busy,
+        Some(_) => return Activity::Idle,
     }
     let mut arguments =
         words.map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or(1));
@@ -306,5 +329,5 @@ fn waits_for_good(line: &str) -> bool {
         operation,
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | libc::FUTEX_LOCK_PI2
     );
-    waits && limit == 0
+    if waits && limit == 0 { Activity::Blocked } else { Activity::Idle }
 }

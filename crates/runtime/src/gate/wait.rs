@@ -6,8 +6,8 @@ use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visi
 
 use crate::common::futex::{futex_wait, raw_syscall};
 
-use super::{files, signals, state};
-use super::threads::{self, Pending, ThreadState};
+use super::{files, joins, signals, state};
+use super::threads::{self, Activity, Pending, ThreadState};
 
 /// How often a waiting thread looks whether the others are blocked.
 const LOOK_NANOS: u64 = 5_000_000;
@@ -29,8 +29,10 @@ pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
             let visit = Visit { thread: thread.path(), gate, occurrence };
             let (address, size) = memory;
             let living = threads::living();
+            let unjoined = joins::unjoined();
             let id = thread.id;
-            let arrival = Arrival { thread: id, visit, address, size, writes, atomic, living };
+            let arrival =
+                Arrival { thread: id, visit, address, size, writes, atomic, living, unjoined };
             meet(thread, arrival);
         }
     }
@@ -67,9 +69,10 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
         };
         state::refresh(shared, gate);
         let released = shared.orchestrator.take_released();
-        (answer, partner, released, shared.orchestrator.is_avoiding())
+        let idle_us = shared.orders.idle_us;
+        (answer, partner, released, shared.orchestrator.is_avoiding(), idle_us)
     });
-    let Some((mut answer, partner, released, avoiding)) = decision else { return };
+    let Some((mut answer, partner, released, avoiding, idle_us)) = decision else { return };
     released.into_iter().for_each(state::wake);
     // Told before the partner can go on: the access may end the program.
     let mut told = avoiding;
@@ -85,8 +88,8 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
                 thread.pending = Some(Pending::Meeting { gate });
                 return;
             }
-            Answer::Hold { wait_us } => wait(thread.id, seen, wait_us, true),
-            Answer::Follow => wait(thread.id, seen, FOLLOW_US, false),
+            Answer::Hold { wait_us } => wait(thread.id, seen, wait_us, Some(idle_us)),
+            Answer::Follow => wait(thread.id, seen, FOLLOW_US, None),
             Answer::Linger { us } => linger(us),
         };
         seen = state::word(thread.id).load(Ordering::Acquire);
@@ -126,12 +129,12 @@ fn finish_access(thread: &ThreadState, gate: u32) {
 }
 
 /// Waits until the thread's word changes, the time is over, or, if asked, all others are blocked
-/// at two looks in a row.
-fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64) {
+/// at three looks in a row or idle for as long as `idle_us` says (0: whatever long).
+fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u64) {
     let word = state::word(thread);
     let begin = now_us();
-    let mut looks = 0;
-    let _held = watch_others.then(threads::count_as_blocked);
+    let (mut looks, mut last_busy) = (0, begin);
+    let _held = idle_us.map(|_| threads::count_as_blocked());
     loop {
         if word.load(Ordering::Acquire) != seen {
             return (Wake::Called, now_us() - begin);
@@ -142,10 +145,19 @@ fn wait(thread: u32, seen: u32, limit_us: u64, watch_others: bool) -> (Wake, u64
         }
         let slice = ((limit_us - waited) * 1000).min(LOOK_NANOS);
         futex_wait(word, seen, Some(slice));
-        if watch_others && word.load(Ordering::Acquire) == seen {
-            looks = if threads::others_blocked() { looks + 1 } else { 0 };
+        if let Some(idle_us) = idle_us
+            && word.load(Ordering::Acquire) == seen
+        {
+            let (others, now) = (threads::others(), now_us());
+            looks = if others == Activity::Blocked { looks + 1 } else { 0 };
+            if others == Activity::Busy {
+                last_busy = now;
+            }
             if looks >= 3 {
-                return (Wake::OthersBlocked, now_us() - begin);
+                return (Wake::OthersBlocked, now - begin);
+            }
+            if idle_us > 0 && now - last_busy >= idle_us {
+                return (Wake::OthersIdle, now - begin);
             }
         }
     }
@@ -162,7 +174,7 @@ fn linger(us: u64) -> (Wake, u64) {
             return (Wake::TimedOut, waited);
         }
         futex_wait(&alone, 0, Some(((us - waited) * 1000).min(LOOK_NANOS)));
-        looks = if threads::others_blocked() { looks + 1 } else { 0 };
+        looks = if threads::others() == Activity::Blocked { looks + 1 } else { 0 };
     }
 }
 
@@ -205,13 +217,13 @@ fn follow_schedule(
                 return true;
             }
             StepAnswer::Wait { step } => {
-                let (wake, _) = wait(id, seen, NUDGE_US, false);
+                let (wake, _) = wait(id, seen, NUDGE_US, None);
                 seen = state::word(id).load(Ordering::Acquire);
                 let over = now_us() - begin >= patience_us;
                 let next = state::with(|shared| match wake {
                     _ if over => shared.enforcement.give_up(step),
                     Wake::TimedOut => shared.enforcement.nudge(step),
-                    Wake::Called | Wake::OthersBlocked => shared.enforcement.woken(step),
+                    Wake::Called | Wake::OthersBlocked | Wake::OthersIdle => shared.enforcement.woken(step),
                 });
                 answer = next.unwrap_or(StepAnswer::NotMine);
                 if over {

@@ -53,6 +53,11 @@ pub enum Event {
     Started,
     /// First visit of a gate, and first visit of it while more than one thread lived.
     Reached { gate: u32, concurrent: bool },
+    /// In a run where nobody waits: two threads came to the two sides on common memory, at these
+    /// visits; whether the earlier one had ended by then.
+    Near { target: u32, earlier: Visit, later: Visit, ended: bool },
+    /// In such a run: the gate was visited too often to remember all its memory.
+    Forgot { gate: u32 },
     /// A thread is held.
     Held { visit: Visit },
     /// Nobody came within the wait.
@@ -98,6 +103,10 @@ impl fmt::Display for Event {
             Event::Reached { gate, concurrent } => {
                 write!(f, "reached {gate} {}", u8::from(*concurrent))
             }
+            Event::Near { target, earlier, later, ended } => {
+                write!(f, "near {target} {earlier} {later} {}", u8::from(*ended))
+            }
+            Event::Forgot { gate } => write!(f, "forgot {gate}"),
             Event::Held { visit } => write!(f, "held {visit}"),
             Event::TimedOut { gate } => write!(f, "timed-out {gate}"),
             Event::OthersBlocked { gate } => write!(f, "others-blocked {gate}"),
@@ -138,6 +147,13 @@ impl Event {
             ["reached", gate, flag] => {
                 Event::Reached { gate: gate.parse().ok()?, concurrent: *flag == "1" }
             }
+            ["near", target, visits @ ..] if visits.len() == 7 => Event::Near {
+                target: target.parse().ok()?,
+                earlier: parse_visit(&visits[..3])?,
+                later: parse_visit(&visits[3..6])?,
+                ended: visits[6] == "1",
+            },
+            ["forgot", gate] => Event::Forgot { gate: gate.parse().ok()? },
             ["held", visit @ ..] => Event::Held { visit: parse_visit(visit)? },
             ["timed-out", gate] => Event::TimedOut { gate: gate.parse().ok()? },
             ["others-blocked", gate] => Event::OthersBlocked { gate: gate.parse().ok()? },
@@ -219,6 +235,8 @@ mod tests {
         let events = [
             Event::Started,
             Event::Reached { gate: 3, concurrent: true },
+            Event::Near { target: 4, earlier: visit("main.1"), later: visit("main"), ended: true },
+            Event::Forgot { gate: 3 },
             Event::Held { visit: visit("main") },
             Event::TimedOut { gate: 3 },
             Event::OthersBlocked { gate: 3 },

@@ -48,6 +48,11 @@ pub struct Tally {
     /// Runs in which both accesses were then performed in the order.
     pub enforced: BTreeMap<Order, u64>,
     pub different_addresses: u64,
+    /// Runs in which both sides were executed while several threads lived, every visit was watched,
+    /// and no two threads came to common memory there.
+    pub apart: u64,
+    /// A run in which two threads came to the two sides on common memory.
+    pub near: bool,
     /// Waits in vain, by the side that waited.
     pub timed_out: [u64; 2],
     pub others_blocked: [u64; 2],
@@ -94,6 +99,39 @@ impl Tally {
         }
     }
 
+    /// Adds what a run showed in which nobody was held (see `Orders::survey`).
+    pub fn add_survey(&mut self, number: u32, sides: &[Vec<u32>; 2], events: &[Event]) {
+        let mut reached = [false, false];
+        let mut near = false;
+        let mut complete = true;
+        for event in events {
+            match event {
+                Event::Reached { gate, concurrent: true } => {
+                    for (side, reached) in sides.iter().zip(&mut reached) {
+                        *reached |= side.contains(gate);
+                    }
+                }
+                Event::Near { target, .. } => near |= *target == number,
+                Event::Forgot { gate } => {
+                    complete &= !sides.iter().any(|side| side.contains(gate));
+                }
+                _ => {}
+            }
+        }
+        for (known, now) in self.sides_reached.iter_mut().zip(reached) {
+            *known |= now;
+        }
+        self.near |= near;
+        self.apart += u64::from(reached == [true, true] && !near && complete);
+    }
+
+    /// How often the two sides were seen at different memory, in tries that count in full. One
+    /// hold compares one visit with those that come by, a watched run all visits with each other.
+    fn tries_apart(&self) -> u64 {
+        let watched = if self.near { 0 } else { self.apart };
+        self.different_addresses / 3 + watched
+    }
+
     pub fn is_met(&self) -> bool {
         self.met.values().any(|count| *count > 0)
     }
@@ -113,7 +151,12 @@ impl Tally {
         match self.sides_reached {
             [false, false] => NotEnforced::NeverMet,
             [true, false] | [false, true] => NotEnforced::OneSideOnly,
-            [true, true] if self.different_addresses > 0 => NotEnforced::DifferentAddresses,
+            [true, true] if self.ordered_both_ways() >= DOUBT_THRESHOLD => {
+                NotEnforced::OrderedBySynchronisation
+            }
+            [true, true] if self.different_addresses > 0 || self.tries_apart() > 0 => {
+                NotEnforced::DifferentAddresses
+            }
             [true, true] if self.ordered_both_ways() > 0 => NotEnforced::OrderedBySynchronisation,
             [true, true] => NotEnforced::TimedOut,
         }
@@ -150,7 +193,7 @@ pub fn judge(tally: &Tally) -> Assessment {
         // Nobody came: the wait may just have been too short, so it counts for little.
         NotEnforced::TimedOut => tally.timed_out[0].min(tally.timed_out[1]) / 8,
         // Other visits may well come to the same memory.
-        NotEnforced::DifferentAddresses => tally.different_addresses / 3,
+        NotEnforced::DifferentAddresses => tally.tries_apart(),
         NotEnforced::OrderedBySynchronisation => tally.ordered_both_ways(),
     };
     let both_orders = Order::BOTH.iter().all(|order| tally.attempts.contains_key(order));
@@ -247,6 +290,28 @@ mod tests {
         for order in Order::BOTH {
             tally.add_run(0, order, &sides(), &events);
         }
+        assert_eq!(judge(&tally).judgement, Judgement::Open);
+    }
+
+    #[test]
+    fn sides_that_share_no_memory_in_several_watched_runs_are_doubted() {
+        let mut tally = Tally::default();
+        for order in Order::BOTH {
+            tally.add_run(0, order, &sides(), &reached());
+        }
+        for _ in 0..2 {
+            tally.add_survey(0, &sides(), &reached());
+        }
+        assert_eq!(judge(&tally).judgement, Judgement::Open);
+        let mut incomplete = reached();
+        incomplete.push(Event::Forgot { gate: 2 });
+        tally.add_survey(0, &sides(), &incomplete);
+        assert_eq!(judge(&tally).judgement, Judgement::Open);
+        tally.add_survey(0, &sides(), &reached());
+        assert_eq!(judge(&tally).judgement, Judgement::LikelyFalse);
+        let visit = |gate| Visit { thread: "main".into(), gate, occurrence: 1 };
+        let near = [Event::Near { target: 0, earlier: visit(1), later: visit(2), ended: false }];
+        tally.add_survey(0, &sides(), &near);
         assert_eq!(judge(&tally).judgement, Judgement::Open);
     }
 

@@ -20,9 +20,10 @@ mod events;
 mod judge;
 mod orchestrator;
 mod orders;
+mod survey;
 
 pub use enforcement::{Enforcement, Progress, StepAnswer};
 pub use events::{Event, ViolationKind, Visit};
 pub use judge::{Assessment, Judgement, NotEnforced, Tally, judge};
 pub use orchestrator::{Answer, Arrival, Orchestrator, Wake};
-pub use orders::{Linger, Order, Orders, OrdersError, StepGate, TargetOrder};
+pub use orders::{HoldAt, Linger, Order, Orders, OrdersError, StepGate, TargetOrder};

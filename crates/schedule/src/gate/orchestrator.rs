@@ -23,10 +23,13 @@
 use std::collections::BTreeMap;
 
 use super::events::{Event, Visit};
-use super::orders::{Linger, Order, Orders};
+use super::orders::{HoldAt, Linger, Order, Orders};
+use super::survey::Survey;
 
 /// How many waits in vain one gate may cost in one run.
 const WAITS_PER_GATE: u32 = 6;
+/// The same where the orders say which visits to hold.
+const WAITS_AT_CHOSEN: u32 = 5;
 
 /// A thread stands right before an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Arrival {
     pub atomic: bool,
     /// How many threads live.
     pub living: u32,
+    /// How many threads were created and not joined, whether they live or not.
+    pub unjoined: u32,
 }
 
 /// What the arriving or woken thread shall do.
@@ -66,6 +71,8 @@ pub enum Wake {
     Called,
     TimedOut,
     OthersBlocked,
+    /// All others have been waiting for a while, some with a time limit of their own.
+    OthersIdle,
 }
 
 #[derive(Debug)]
@@ -126,6 +133,8 @@ pub struct Orchestrator {
     budget_us: u64,
     seed: u64,
     linger: Linger,
+    survey: Option<Survey>,
+    hold_at: Vec<HoldAt>,
     events: Vec<Event>,
 }
 
@@ -140,7 +149,8 @@ impl Orchestrator {
             }
         }
         for (gate, state) in &mut gates {
-            state.skip = first_skip(orders.seed, *gate);
+            // Visits that the orders choose are not left to chance.
+            state.skip = if orders.hold_at.is_empty() { first_skip(orders.seed, *gate) } else { 0 };
         }
         let targets = orders.targets.iter().map(|target| Target {
             number: target.number,
@@ -161,6 +171,8 @@ impl Orchestrator {
             budget_us: orders.run_budget_us,
             seed: orders.seed,
             linger: orders.linger,
+            survey: orders.survey.then(|| Survey::new(&orders.targets)),
+            hold_at: orders.hold_at.clone(),
             events: Vec::new(),
         }
     }
@@ -181,7 +193,12 @@ impl Orchestrator {
         self.gates.get(&gate).is_none_or(|state| {
             let open = state.memberships.iter().any(|&(target, _)| !self.targets[target].done);
             let spent = state.waits_in_vain >= self.most_waits() || self.budget_us == 0;
-            state.reached_concurrently && (!open || spent)
+            let chosen =
+                self.hold_at.is_empty() || self.hold_at.iter().any(|hold| hold.gate == gate);
+            match &self.survey {
+                Some(survey) => survey.is_done(gate),
+                None => state.reached_concurrently && (!open || spent || !chosen),
+            }
         })
     }
 
@@ -189,11 +206,19 @@ impl Orchestrator {
     pub fn arrive(&mut self, arrival: Arrival) -> Answer {
         let gate = arrival.visit.gate;
         let Some(state) = self.gates.get_mut(&gate) else { return Answer::Pass };
-        let concurrent = arrival.living > 1;
+        // A thread that has ended unjoined might have lived longer.
+        let could_live = self.survey.is_some() && arrival.unjoined > 0;
+        let concurrent = arrival.living > 1 || could_live;
         if !state.reached || (concurrent && !state.reached_concurrently) {
             state.reached = true;
             state.reached_concurrently |= concurrent;
             self.events.push(Event::Reached { gate, concurrent });
+        }
+        if let Some(survey) = &mut self.survey {
+            if concurrent {
+                survey.visit(&arrival, &mut self.events);
+            }
+            return Answer::Pass;
         }
         let leading = self.meeting.as_ref().is_some_and(|meeting| meeting.stage == Stage::Leading);
         if !concurrent || leading {
@@ -207,7 +232,18 @@ impl Orchestrator {
     }
 
     fn most_waits(&self) -> u32 {
-        WAITS_PER_GATE * self.most_holds as u32
+        let each = if self.hold_at.is_empty() { WAITS_PER_GATE } else { WAITS_AT_CHOSEN };
+        each * self.most_holds as u32
+    }
+
+    /// Whether the orders let a thread be held at this visit.
+    fn may_hold(&self, visit: &Visit) -> bool {
+        self.hold_at.is_empty()
+            || self.hold_at.iter().any(|hold| {
+                hold.gate == visit.gate
+                    && (hold.thread.is_empty() || hold.thread == visit.thread)
+                    && hold.occurrence <= visit.occurrence
+            })
     }
 
     fn try_to_meet(&mut self, arrival: Arrival) -> Answer {
@@ -315,6 +351,9 @@ impl Orchestrator {
 
     fn consider_hold(&mut self, arrival: Arrival) -> Answer {
         let most_waits = self.most_waits();
+        if !self.may_hold(&arrival.visit) {
+            return Answer::Pass;
+        }
         let Some(state) = self.gates.get_mut(&arrival.visit.gate) else { return Answer::Pass };
         let open = state.memberships.iter().any(|&(target, side)| {
             let target = &self.targets[target];
@@ -342,7 +381,7 @@ impl Orchestrator {
             let stays = match wake {
                 // Not meant for this hold.
                 Wake::Called => true,
-                Wake::OthersBlocked => at != chosen,
+                Wake::OthersBlocked | Wake::OthersIdle => at != chosen,
                 Wake::TimedOut => false,
             };
             let left = self.holds[at].wait_us.saturating_sub(waited_us);
@@ -397,13 +436,17 @@ impl Orchestrator {
         match wake {
             // The others are held, not blocked by the program's own synchronisation.
             Wake::OthersBlocked if !alone => {}
+            // The wait was cut short, so it says nothing.
+            Wake::OthersIdle => {}
             Wake::OthersBlocked => self.events.push(Event::OthersBlocked { gate }),
             Wake::Called | Wake::TimedOut => self.events.push(Event::TimedOut { gate }),
         }
         if let Some(state) = self.gates.get_mut(&gate) {
             state.waits_in_vain += 1;
-            let spread = 1 << state.waits_in_vain.min(16);
-            state.skip = spread - 1 + mix(self.seed, u64::from(gate)) % spread;
+            if self.hold_at.is_empty() {
+                let spread = 1 << state.waits_in_vain.min(16);
+                state.skip = spread - 1 + mix(self.seed, u64::from(gate)) % spread;
+            }
         }
     }
 
@@ -456,8 +499,25 @@ impl Orchestrator {
         self.meeting.as_ref().is_some_and(|meeting| self.targets[meeting.target].avoid)
     }
 
+    /// A thread is about to be created, under this path.
+    pub fn thread_created(&mut self, path: &str) {
+        if let Some(survey) = &mut self.survey {
+            survey.thread_created(path);
+        }
+    }
+
+    /// A thread has been joined.
+    pub fn thread_joined(&mut self, path: &str) {
+        if let Some(survey) = &mut self.survey {
+            survey.thread_joined(path);
+        }
+    }
+
     /// Forgets a thread that ended at or after a gate.
-    pub fn thread_ended(&mut self, thread: u32) -> Option<u32> {
+    pub fn thread_ended(&mut self, thread: u32, path: &str) -> Option<u32> {
+        if let Some(survey) = &mut self.survey {
+            survey.thread_ended(path);
+        }
         self.holds.retain(|hold| hold.arrival.thread != thread);
         let meeting = self.meeting.as_ref()?;
         let waiting = if meeting.leader == thread && meeting.stage == Stage::Leading {

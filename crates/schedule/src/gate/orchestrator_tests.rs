@@ -18,6 +18,7 @@ fn at(thread: u32, gate: u32, address: u64) -> Arrival {
         writes: true,
         atomic: false,
         living: 3,
+        unjoined: 2,
     }
 }
 
@@ -211,10 +212,10 @@ fn an_order_to_avoid_is_turned_round_every_time() {
 fn an_ended_thread_is_forgotten() {
     let mut orchestrator = Orchestrator::new(&orders(Order::Forward));
     assert!(matches!(orchestrator.arrive(at(1, A, 100)), Answer::Hold { .. }));
-    assert_eq!(orchestrator.thread_ended(1), None);
+    assert_eq!(orchestrator.thread_ended(1, "main.1"), None);
     assert!(matches!(orchestrator.arrive(at(2, B, 100)), Answer::Hold { .. }));
     assert!(matches!(orchestrator.arrive(at(3, A, 100)), Answer::Lead));
-    assert_eq!(orchestrator.thread_ended(3), Some(2));
+    assert_eq!(orchestrator.thread_ended(3, "main.3"), Some(2));
 }
 
 #[test]
@@ -272,4 +273,35 @@ fn when_all_are_held_or_blocked_one_goes_on_and_that_is_no_sign_of_an_order() {
         let address = u64::from(stays) * 100;
         assert_eq!(orchestrator.arrive(at(goes, B, address)), Answer::Follow);
     }
+}
+
+#[test]
+fn chosen_visits_alone_are_held_and_held_again() {
+    let hold_at = vec![HoldAt { gate: A, thread: "main.1".into(), occurrence: 2 }];
+    let mut orchestrator = Orchestrator::new(&Orders { hold_at, ..orders(Order::Forward) });
+    assert_eq!(orchestrator.arrive(at(2, B, 100)), Answer::Pass);
+    assert_eq!(orchestrator.arrive(at(1, A, 100)), Answer::Pass);
+    assert!(orchestrator.is_quiet(B) && !orchestrator.is_quiet(A));
+    let again = |occurrence| {
+        let visit = Visit { occurrence, ..at(1, A, 100).visit };
+        Arrival { visit, ..at(1, A, 100) }
+    };
+    for occurrence in 2..5 {
+        assert!(matches!(orchestrator.arrive(again(occurrence)), Answer::Hold { .. }));
+        assert_eq!(orchestrator.wake(1, Wake::OthersIdle, 5), Answer::Pass);
+    }
+    assert!(matches!(orchestrator.arrive(again(5)), Answer::Hold { .. }));
+    assert_eq!(orchestrator.arrive(at(2, B, 100)), Answer::Follow);
+    let told = names(&orchestrator.take_events());
+    assert_eq!(told, ["reached", "reached", "held", "held", "held", "held", "met"]);
+}
+
+#[test]
+fn a_survey_holds_nobody_and_tells_common_memory() {
+    let mut orchestrator = Orchestrator::new(&Orders { survey: true, ..orders(Order::Forward) });
+    assert_eq!(orchestrator.arrive(at(1, A, 100)), Answer::Pass);
+    assert_eq!(orchestrator.arrive(at(2, B, 200)), Answer::Pass);
+    assert_eq!(orchestrator.arrive(at(2, B, 100)), Answer::Pass);
+    assert_eq!(names(&orchestrator.take_events()), ["reached", "reached", "near"]);
+    assert!(!orchestrator.is_quiet(A));
 }

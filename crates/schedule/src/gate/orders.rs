@@ -13,11 +13,18 @@
 //! target 0 forward 12,13 40
 //! target 1 backward 12,13 12,13
 //! avoid 2 forward 7 9
+//! hold-at 12 main.1 3
+//! idle-us 60000
 //! step main.1 12 1
 //! ```
 //!
 //! `target NUMBER ORDER GATES GATES` names a candidate race by the gates of its two sides.
 //! `avoid` has the same form and keeps that order from happening instead (immunity).
+//! `hold-at GATE THREAD OCCURRENCE` restricts holding: with such lines, a thread is held only there,
+//! at that visit and all later ones, and for a long time; all other gates only complete meetings. A
+//! thread `*` is any thread. `idle-us` ends such a hold early when all others have been waiting
+//! so long. With `survey` nobody is held at all: the run tells which targets' sides come to common
+//! memory.
 //! `step THREAD GATE OCCURRENCE` lines, in their order, are a schedule to follow; a thread `*` is
 //! any thread.
 
@@ -97,6 +104,16 @@ pub struct StepGate {
     pub occurrence: u64,
 }
 
+/// The only place where threads are held, for a long time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldAt {
+    pub gate: u32,
+    /// Creation path, empty for any thread.
+    pub thread: String,
+    /// The first visit at which it is held, from 1.
+    pub occurrence: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orders {
     /// How long one thread waits at a gate for its partner.
@@ -111,6 +128,13 @@ pub struct Orders {
     /// join its threads would take them along.
     pub waits_at_exit: bool,
     pub linger: Linger,
+    /// Hold nobody; tell which targets' sides come to common memory.
+    pub survey: bool,
+    /// Where alone to hold; empty for everywhere.
+    pub hold_at: Vec<HoldAt>,
+    /// A hold ends when all other threads have been waiting for so long, with or without a time
+    /// limit of their own; 0 never.
+    pub idle_us: u64,
     pub targets: Vec<TargetOrder>,
     pub steps: Vec<StepGate>,
 }
@@ -124,6 +148,9 @@ impl Default for Orders {
             holds: 1,
             waits_at_exit: false,
             linger: Linger::Nobody,
+            survey: false,
+            hold_at: Vec::new(),
+            idle_us: 0,
             targets: Vec::new(),
             steps: Vec::new(),
         }
@@ -162,6 +189,15 @@ impl fmt::Display for Orders {
             Linger::Leader { us } => writeln!(f, "linger leader {us}")?,
             Linger::Follower { us } => writeln!(f, "linger follower {us}")?,
         }
+        if self.survey {
+            writeln!(f, "survey")?;
+        }
+        if self.idle_us > 0 {
+            writeln!(f, "idle-us {}", self.idle_us)?;
+        }
+        for hold in &self.hold_at {
+            writeln!(f, "hold-at {} {} {}", hold.gate, or_any(&hold.thread), hold.occurrence)?;
+        }
         for target in &self.targets {
             let word = if target.avoid { "avoid" } else { "target" };
             let [first, second] = &target.sides;
@@ -170,11 +206,19 @@ impl fmt::Display for Orders {
             writeln!(f, "{word} {} {order} {first} {second}", target.number)?;
         }
         for step in &self.steps {
-            let thread = if step.thread.is_empty() { "*" } else { &step.thread };
-            writeln!(f, "step {thread} {} {}", step.gate, step.occurrence)?;
+            writeln!(f, "step {} {} {}", or_any(&step.thread), step.gate, step.occurrence)?;
         }
         Ok(())
     }
+}
+
+/// A thread's name, or `*` for any.
+fn or_any(thread: &str) -> &str {
+    if thread.is_empty() { "*" } else { thread }
+}
+
+fn named(thread: &str) -> String {
+    if thread == "*" { String::new() } else { thread.to_owned() }
 }
 
 fn gate_list(gates: &[u32]) -> String {
@@ -226,8 +270,15 @@ impl Orders {
                     avoid: *word == "avoid",
                 });
             }
+            ["survey"] => self.survey = true,
+            ["idle-us", number] => self.idle_us = number.parse().ok()?,
+            ["hold-at", gate, thread, occurrence] => self.hold_at.push(HoldAt {
+                gate: gate.parse().ok()?,
+                thread: named(thread),
+                occurrence: occurrence.parse().ok()?,
+            }),
             ["step", thread, gate, occurrence] => self.steps.push(StepGate {
-                thread: if *thread == "*" { String::new() } else { (*thread).to_owned() },
+                thread: named(thread),
                 gate: gate.parse().ok()?,
                 occurrence: occurrence.parse().ok()?,
             }),
@@ -270,6 +321,9 @@ mod tests {
             holds: 4,
             waits_at_exit: true,
             linger: Linger::Follower { us: 50 },
+            survey: true,
+            hold_at: vec![HoldAt { gate: 12, thread: "main.1".into(), occurrence: 3 }],
+            idle_us: 6,
             targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
             steps: vec![
                 StepGate { thread: "main.1".into(), gate: 2, occurrence: 3 },

@@ -1,0 +1,121 @@
+//! Candidates whose two sides come to common memory, but far apart in time: one thread is held at a
+//! well chosen visit for as long as the rest of the program takes.
+//!
+//! Watched runs, in which nobody is held, tell which candidates these are and which side comes
+//! first by itself (`racewarden_schedule::gate`, `Event::Near`). That side's gate is the only one that
+//! holds; all candidates with that gate are tried in one run, because one held thread stands for
+//! all of them.
+
+use std::collections::BTreeMap;
+
+use racewarden_schedule::gate::{Order, Orders};
+
+use super::campaign::Campaign;
+use super::plan::{Stalk, meeting_run, stalking_run};
+use super::target::Target;
+
+/// How many watched runs are made. What shares no memory in any of them is doubted.
+const WATCHED_RUNS: u64 = 3;
+
+impl Campaign<'_> {
+    /// Runs in which nobody waits. Afterwards the likeliest targets come first.
+    pub(super) fn survey(&mut self) -> anyhow::Result<()> {
+        let all: Vec<usize> = (0..self.targets.len())
+            .filter(|&at| self.targets[at].is_gated() && !self.targets[at].is_settled())
+            .collect();
+        for number in 0..WATCHED_RUNS {
+            if self.time_is_over() {
+                break;
+            }
+            let plan = meeting_run(number, self.limits.wait, self.natural_duration());
+            let orders = Orders { survey: true, waits_at_exit: false, ..self.orders(plan, &all) };
+            let end = self.run_orders(&orders)?;
+            for &at in &all {
+                self.targets[at].learn_survey(&end);
+            }
+        }
+        self.targets.sort_by_key(|target| {
+            let reached = target.tally.sides_reached == [true, true];
+            let near = (target.near.is_some(), target.outlived, target.is_held_freely());
+            std::cmp::Reverse((near, reached, target.priority))
+        });
+        Ok(())
+    }
+
+    /// Holds for long at the places that the survey chose, the likeliest first.
+    pub(super) fn stalk(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
+        for stalk in Stalk::ALL {
+            while let Some(group) = self.next_group(stalk) {
+                self.stalk_group(stalk, &group, progress)?;
+                if self.time_is_over() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds at one gate until that brings nobody any more: a run can prove one target of several,
+    /// in one order.
+    fn stalk_group(
+        &mut self,
+        stalk: Stalk,
+        group: &[usize],
+        progress: &mut dyn FnMut(&Campaign),
+    ) -> anyhow::Result<()> {
+        for order in Order::BOTH.into_iter().cycle() {
+            let chosen: Vec<usize> =
+                group.iter().copied().filter(|&at| self.targets[at].wants(order)).collect();
+            if chosen.is_empty() || self.time_is_over() {
+                break;
+            }
+            let plan = stalking_run(order, stalk, self.limits.wait, self.natural_duration());
+            let met = self.run_chosen(plan, &chosen)?;
+            for &at in &met {
+                self.targets[at].stalk.get_or_insert(stalk);
+            }
+            progress(self);
+            if met.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The most suspected group that has not been tried, else the likeliest.
+    fn next_group(&mut self, stalk: Stalk) -> Option<Vec<usize>> {
+        let holder = |group: &[usize]| {
+            let target = &self.targets[*group.first()?];
+            target.near.as_ref().map(|[earlier, _]| earlier.gate)
+        };
+        let groups = self.groups(|target| !target.tally.is_met());
+        let open = groups.into_iter().filter(|group| {
+            holder(group).is_some_and(|gate| !self.stalked.contains(&(stalk, gate)))
+        });
+        let suspicion =
+            |group: &Vec<usize>| group.iter().map(|&at| self.targets[at].suspicion).max();
+        // Of equal ones the first.
+        let chosen = open.min_by_key(|group| std::cmp::Reverse(suspicion(group)))?;
+        let gate = holder(&chosen)?;
+        self.stalked.insert((stalk, gate));
+        Some(chosen)
+    }
+
+    /// The wanted targets by the gate that is to hold, in the order of their likeliest member.
+    pub(super) fn groups(&self, wanted: impl Fn(&Target) -> bool) -> Vec<Vec<usize>> {
+        let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (at, target) in self.targets.iter().enumerate() {
+            let Some([earlier, _]) = &target.near else { continue };
+            if !wanted(target) {
+                continue;
+            }
+            let position = *positions.entry(earlier.gate).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[position].push(at);
+        }
+        groups
+    }
+}
