@@ -54,6 +54,8 @@ fn measure(racewarden: &Path, name: &str) -> anyhow::Result<()> {
     record.arg("record").arg(&source).arg("-o").arg(&trace).env("RACEWARDEN_CACHE", &cache);
     // The first run builds; the others run the recorded program itself.
     ensure!(record.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success(), "no recording");
+    let stats = Command::new(racewarden).args(["trace", "stats"]).arg(&trace).output()?;
+    let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     let recorder = recorded_program(&cache, name)?;
     let header = header_of(&trace)?;
     let (mut plains, mut tsans, mut records) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,8 +65,6 @@ fn measure(racewarden: &Path, name: &str) -> anyhow::Result<()> {
         std::fs::write(&trace, &header)?;
         records.push(cpu(Command::new(&recorder).env("RACEWARDEN_RECORD", &trace))?);
     }
-    let stats = Command::new(racewarden).args(["trace", "stats"]).arg(&trace).output()?;
-    let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     let stat = |key: &str| {
         let line = stats.lines().find(|line| line.starts_with(key)).unwrap_or_default();
         line[key.len()..].trim().to_owned()

@@ -22,6 +22,7 @@ mod loops;
 mod machine;
 mod prune;
 mod record;
+mod record_loops;
 mod verifier;
 
 pub use build::{BuildRequest, UnitPass, build_target};

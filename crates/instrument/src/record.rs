@@ -4,7 +4,8 @@
 //! functions start, which way branches went, what memory held, what came back from code outside
 //! the unit, where stack slots lie. Plain loads and stores of the usual sizes are done by the runtime
 //! itself, the others are surrounded by two calls; meanwhile the runtime holds the place, so that the
-//! order and the values it writes down are those of the run.
+//! order and the values it writes down are those of the run. Even loops over arrays are written down
+//! as a whole (`record_loops`).
 //!
 //! What it may miss: memory that uninstrumented code writes (the reader notices when a load gives
 //! what nobody wrote), and accesses of inline assembly.
@@ -27,6 +28,7 @@ use inkwell::{AddressSpace, AtomicOrdering};
 use racewarden_capture::Unit;
 
 use crate::gate_access::{Size, access_of, callee_name};
+use crate::record_loops::{LoopHooks, record_loops};
 use crate::{InstrumentError, UnitPass};
 
 /// Instruments for the recording runtime.
@@ -39,7 +41,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("4 {unit_index}")
+        format!("5 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -150,6 +152,7 @@ struct Hooks<'m, 'c> {
     call: FunctionValue<'c>,
     returned: FunctionValue<'c>,
     unwind: FunctionValue<'c>,
+    loops: LoopHooks<'c>,
 }
 
 impl<'m, 'c> Hooks<'m, 'c> {
@@ -178,6 +181,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
             call: hook("call", &[pointer]),
             returned: hook("return", &[long]),
             unwind: hook("unwind", &[]),
+            loops: LoopHooks {
+                rounds: hook("loop", &[long]),
+                range: hook("range", &[pointer, long, long, long, long]),
+            },
         }
     }
 
@@ -188,8 +195,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let builder = self.builder_before(first, first);
         let address = function.as_global_value().as_pointer_value();
         builder.build_call(self.enter, &[address.into()], "")?;
+        let covered = record_loops(self.module, function, self.loops);
         for &place in &places {
-            self.instruction(place)?;
+            if !covered.contains(&place.as_value_ref()) {
+                self.instruction(place)?;
+            }
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The binary format: everything comes back, and damage costs only what follows it.
 
 use proptest::prelude::*;
-use racewarden_trace::binary::chunk::{ChunkKind, write_chunk};
-use racewarden_trace::binary::{Encoder, FileError, Header, Record, Recording, SyncOp};
+use racewarden_trace::binary::chunk::{ChunkKind, write_chunk, write_plain_chunk};
+use racewarden_trace::binary::{Encoder, FileError, Header, Record, Recording, SyncOp, compressed};
 
 fn record() -> impl Strategy<Value = Record> {
     let size = prop_oneof![Just(1u32), Just(2), Just(4), Just(8)];
@@ -78,7 +78,7 @@ fn file(records: &[Record], per_chunk: usize) -> Vec<u8> {
         for record in piece {
             encoder.encode(record, &mut content);
         }
-        write_chunk(ChunkKind::Records, 7, &content, &mut bytes);
+        write_plain_chunk(ChunkKind::Records, 7, &content, &mut bytes);
     }
     bytes
 }
@@ -86,7 +86,9 @@ fn file(records: &[Record], per_chunk: usize) -> Vec<u8> {
 proptest! {
     #[test]
     fn what_is_written_is_read(records in prop::collection::vec(record(), 0..200), size in 1usize..50) {
-        let recording = Recording::read(&file(&records, size)).unwrap();
+        let plain = file(&records, size);
+        prop_assert_eq!(&Recording::read(&plain).unwrap().threads[0].records, &records);
+        let recording = Recording::read(&compressed(&plain).unwrap()).unwrap();
         prop_assert_eq!(recording.cut_short, None);
         prop_assert_eq!(recording.header.get("build"), Some("b1"));
         prop_assert_eq!(&recording.threads[0].name, "main.2");
@@ -145,6 +147,6 @@ fn a_usual_stream_is_small() {
             ]
         })
         .collect();
-    let bytes = file(&records, 3000).len();
+    let bytes = compressed(&file(&records, 3000)).unwrap().len();
     assert!(bytes < 4 * records.len(), "{bytes} bytes for {} records", records.len());
 }

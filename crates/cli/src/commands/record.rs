@@ -63,8 +63,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(trouble) = run.trouble {
         eprintln!("racewarden: {trouble}");
     }
+    compress(&args.output)?;
     eprintln!("racewarden: trace written to {}", args.output.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The recorded program does not spend its own time on compressing.
+fn compress(trace: &Path) -> anyhow::Result<()> {
+    let named = || trace.display().to_string();
+    let bytes = racewarden_trace::binary::compressed(&std::fs::read(trace).with_context(named)?)?;
+    let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    std::fs::write(file.path(), bytes).with_context(named)?;
+    let permissions = std::fs::metadata(trace)?.permissions();
+    std::fs::set_permissions(file.path(), permissions)?;
+    file.persist(trace).with_context(named)?;
+    Ok(())
 }
 
 /// What is worth telling about the recorded run.

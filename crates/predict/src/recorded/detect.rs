@@ -11,10 +11,10 @@ use racewarden_trace::binary::Recording;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::locations::{PlaceId, Places, bytes_of};
+use super::locations::{PlaceId, Places, extent_of};
 use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
-use super::path::{Bytes, EventKind, PathEvent, Spot, ThreadPath};
+use super::path::{EventKind, Extent, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
 use super::shape::{Shape, SiteFilter};
 use super::tracks::End;
@@ -152,7 +152,9 @@ pub fn predict_recording(
         let (thread, record) = order.origin[event as usize];
         let writes = order.trace.events[event as usize].kind.writes();
         let record = &recording.threads[thread as usize].records[record as usize];
-        bytes_of(record, writes).map(|bytes| (bytes.address, bytes.size))
+        let place = places.get(PlaceId(order.trace.events[event as usize].object));
+        let bytes = extent_of(record, writes)?.within(place.bytes())?;
+        Some((bytes.address, bytes.size))
     };
     let ordered = order::predict_bytes(&order.trace, &limits.order, &bytes);
     let scene = Scene::new(&paths, &places, &order);
@@ -281,6 +283,8 @@ impl Spots {
 
 fn order_race(scene: &Scene, spots: &Spots, race: &order::OrderRace) -> Option<ValueRace> {
     let candidate = race.witness.candidate;
+    let place = PlaceId(scene.order.trace.events[candidate.first as usize].object);
+    let bytes = scene.places.get(place).bytes();
     let side = |event: u32| {
         let (thread, _) = scene.order.origin[event as usize];
         let thread = thread as usize;
@@ -291,7 +295,7 @@ fn order_race(scene: &Scene, spots: &Spots, race: &order::OrderRace) -> Option<V
         Some(RacingAccess {
             thread,
             spot: path_event.spot,
-            occurrence: path_event.occurrence,
+            occurrence: path_event.occurrence_at(bytes),
             access: kind_of(writes),
             held,
         })
@@ -304,7 +308,6 @@ fn order_race(scene: &Scene, spots: &Spots, race: &order::OrderRace) -> Option<V
         let Some(number) = spots.visible.get(&(thread, sequence)) else { continue };
         before.push(thread, &scene.paths[thread].events[*number]);
     }
-    let place = PlaceId(scene.order.trace.events[candidate.first as usize].object);
     let Turns { steps: before, events: witness_events } = before;
     Some(ValueRace { found_by: FoundBy::Order, accesses, place, before, witness_events })
 }
@@ -346,7 +349,7 @@ struct Access {
     occurrence: u64,
     access: AccessKind,
     places: Vec<PlaceId>,
-    bytes: Option<Bytes>,
+    extent: Option<Extent>,
     held: Vec<(u32, bool)>,
     /// The last recorded event before it, for what must precede.
     anchor: usize,
@@ -389,8 +392,8 @@ fn access(event: &PathEvent, end: End, held: Vec<(u32, bool)>, anchor: usize) ->
         occurrence: event.occurrence,
         access: kind_of(writes),
         places: places.to_vec(),
-        bytes: match event.kind {
-            EventKind::Whole { bytes, .. } => Some(bytes),
+        extent: match event.kind {
+            EventKind::Whole { extent, .. } => Some(extent),
             _ => None,
         },
         held,
@@ -443,7 +446,7 @@ fn value_steps(
                 let pair = key((a.spot, a.access), (b.spot, b.access));
                 let variant = branch_of(scene, a, b).filter(|_| limits.count_variants);
                 let known = variant.is_none() && found.contains(&pair);
-                if counts.cut_short || known || !may_race(scene, a, b) {
+                if counts.cut_short || known || !may_race(scene, a, b, place) {
                     continue;
                 }
                 counts.candidates += 1;
@@ -495,7 +498,7 @@ fn add_candidate(group: &mut Group, candidate: (usize, usize, PlaceId), most: us
     }
 }
 
-fn may_race(scene: &Scene, a: &Access, b: &Access) -> bool {
+fn may_race(scene: &Scene, a: &Access, b: &Access, place: PlaceId) -> bool {
     if a.end.thread == b.end.thread || !a.access.conflicts_with(b.access) {
         return false;
     }
@@ -504,11 +507,13 @@ fn may_race(scene: &Scene, a: &Access, b: &Access) -> bool {
     if a.end.detour.is_some() && b.end.detour.is_some() {
         return false;
     }
-    // Without bytes of its own, an access covers its place, as every other access of that does.
-    if let (Some(x), Some(y)) = (a.bytes, b.bytes)
-        && !x.overlaps(y)
-    {
-        return false;
+    // Without an extent of its own, an access covers its place, as every other access of that does.
+    if let (Some(x), Some(y)) = (a.extent, b.extent) {
+        let bytes = scene.places.get(place).bytes();
+        let (x, y) = (x.within(bytes), y.within(bytes));
+        if !x.zip(y).is_some_and(|(x, y)| x.overlaps(y)) {
+            return false;
+        }
     }
     let common = a.held.iter().any(|(lock, alone)| {
         b.held.iter().any(|(other, other_alone)| lock == other && (*alone || *other_alone))
@@ -548,7 +553,7 @@ fn decide(
                 }
                 decided.race = Some(ValueRace {
                     found_by: if branch { FoundBy::Branch } else { FoundBy::Values },
-                    accesses: [a, b].map(racing),
+                    accesses: [a, b].map(|access| racing(scene, access, place)),
                     place,
                     before: before.steps,
                     witness_events: before.events,
@@ -589,11 +594,16 @@ fn look_back(
     (0, Answer::Unknown)
 }
 
-fn racing(access: &Access) -> RacingAccess {
+fn racing(scene: &Scene, access: &Access, place: PlaceId) -> RacingAccess {
+    let path = &scene.paths[access.end.thread];
+    let occurrence = match access.end.detour {
+        None => path.events[access.end.event].occurrence_at(scene.places.get(place).bytes()),
+        Some(_) => access.occurrence,
+    };
     RacingAccess {
         thread: access.end.thread,
         spot: access.spot,
-        occurrence: access.occurrence,
+        occurrence,
         access: access.access,
         held: access.held.iter().map(|(lock, _)| *lock).collect(),
     }

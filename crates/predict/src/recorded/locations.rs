@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::path::Bytes;
+use super::path::{Bytes, Extent};
 
 /// A place in memory, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +36,10 @@ pub struct Place {
 }
 
 impl Place {
+    pub fn bytes(&self) -> Bytes {
+        Bytes { address: self.address, size: u64::from(self.size) }
+    }
+
     /// A value that nobody stored shows that code outside writes here: then no value is derived
     /// from the place.
     fn follow_value(&mut self, touch: &Touch) {
@@ -113,6 +117,8 @@ impl Places {
 
 /// More words than this in one copy or fill are not followed one by one.
 const MOST_WORDS: u64 = 1 << 12;
+/// More pieces of a loop that was recorded as a whole.
+const MOST_PIECES: u64 = 1 << 22;
 
 #[derive(Default)]
 struct Builder {
@@ -202,6 +208,14 @@ impl Builder {
             }
             Record::Set { to, size, .. } => {
                 self.range((thread, number), (to, size), true, false, touches);
+            }
+            Record::Range { address, stride, count, size, write, .. } => {
+                let pieces = if stride == 0 { count.min(1) } else { count.min(MOST_PIECES) };
+                for piece in 0..pieces {
+                    let at = address.wrapping_add_signed(stride.wrapping_mul(piece as i64));
+                    let bytes = (at, u64::from(size));
+                    self.range((thread, number), bytes, write, false, touches);
+                }
             }
             _ => {}
         }
@@ -332,7 +346,8 @@ impl Builder {
             false => &mut self.places.touched,
         };
         let list = by_record.entry((touch.thread, touch.record)).or_default();
-        if !list.contains(&id) {
+        // Neighbouring pieces may share a word; others are apart.
+        if list.last() != Some(&id) && (list.len() > 2 || !list.contains(&id)) {
             list.push(id);
         }
     }
@@ -354,8 +369,8 @@ fn overlaps(pieces: &FxHashSet<(u32, u32)>) -> bool {
     pieces.iter().any(|a| pieces.iter().any(|b| a != b && a.0 < b.0 + b.1 && b.0 < a.0 + a.1))
 }
 
-/// The bytes that an access reads or writes.
-pub fn bytes_of(record: &Record, writes: bool) -> Option<Bytes> {
+/// What an access reads or writes.
+pub fn extent_of(record: &Record, writes: bool) -> Option<Extent> {
     let (address, size) = match *record {
         Record::Load { address, size, .. }
         | Record::Store { address, size, .. }
@@ -364,9 +379,12 @@ pub fn bytes_of(record: &Record, writes: bool) -> Option<Bytes> {
         Record::Copy { to, size, .. } if writes => (to, size),
         Record::Copy { from, size, .. } => (from, size),
         Record::Set { to, size, .. } => (to, size),
+        Record::Range { address, stride, count, size, .. } => {
+            return Some(Extent { address, size: size.into(), stride, count });
+        }
         _ => return None,
     };
-    Some(Bytes { address, size })
+    Some(Extent::one(address, size))
 }
 
 /// The place of a record in the order of the run, for those that have one.

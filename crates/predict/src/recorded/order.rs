@@ -166,7 +166,9 @@ impl<'r> Builder<'r> {
             Record::Load { .. } => self.accesses(origin, true, false, at),
             Record::Store { .. } => self.accesses(origin, false, true, at),
             Record::Update { .. } => self.accesses(origin, true, true, at),
-            Record::Wide { write, .. } => self.accesses(origin, !write, write, at),
+            Record::Wide { write, .. } | Record::Range { write, .. } => {
+                self.accesses(origin, !write, write, at);
+            }
             Record::Copy { .. } => {
                 let sources = self.places.sources(origin.0, origin.1).to_vec();
                 self.access_places(origin, &sources, (true, false), at);

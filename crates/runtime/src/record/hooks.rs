@@ -240,7 +240,10 @@ pub unsafe extern "C" fn __racewarden_record_enter(function: u64) {
 /// Called before a conditional branch or switch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_branch(value: u64) {
-    with(|recorder| recorder.buffer.push(&Record::Branch { value }));
+    with(|recorder| match value {
+        0 | 1 => recorder.buffer.branch(value == 1),
+        _ => recorder.buffer.push(&Record::Branch { value }),
+    });
 }
 
 /// # Safety
@@ -292,4 +295,38 @@ pub unsafe extern "C" fn __racewarden_record_return(value: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_unwind() {
     with(|recorder| recorder.buffer.push(&Record::Unwind));
+}
+
+/// # Safety
+/// Called after an even loop; the records of its accesses follow.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_loop(rounds: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Loop { rounds }));
+}
+
+/// # Safety
+/// Called after an even loop for each of its accesses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_range(
+    address: u64,
+    stride: i64,
+    count: u64,
+    size: u64,
+    writes: u64,
+) {
+    let write = writes != 0;
+    with(|recorder| {
+        let (visitor, mut sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+        let piece = |number: u64| address.wrapping_add_signed(stride.wrapping_mul(number as i64));
+        let settled = (0..count)
+            .all(|number| places::is_settled(visitor, piece(number), size, write, sequence));
+        if !settled {
+            sequence = recorder.buffer.number();
+            for number in 0..count {
+                places::touch(visitor, piece(number), size, write, sequence);
+            }
+        }
+        let size = size as u32;
+        recorder.buffer.push(&Record::Range { address, stride, count, size, write, sequence });
+    });
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-use racewarden_trace::binary::chunk::{ChunkKind, write_chunk};
+use racewarden_trace::binary::chunk::{ChunkKind, write_plain_chunk};
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
 use super::places::Visitor;
@@ -58,7 +58,7 @@ fn write_with(kind: ChunkKind, thread: u32, content: &[u8], room: &mut Vec<u8>) 
         return;
     }
     room.clear();
-    write_chunk(kind, thread, content, room);
+    write_plain_chunk(kind, thread, content, room);
     let _guard = FILE_LOCK.lock();
     write_all(descriptor, room);
 }
@@ -100,6 +100,13 @@ impl Buffer {
     #[inline]
     pub fn push(&mut self, record: &Record) {
         self.encoder.encode(record, &mut self.bytes);
+        self.flush_if_full();
+    }
+
+    /// A branch decided by a Boolean.
+    #[inline]
+    pub fn branch(&mut self, taken: bool) {
+        self.bytes.push(Encoder::branch(taken));
         self.flush_if_full();
     }
 

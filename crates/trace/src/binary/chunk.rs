@@ -6,7 +6,7 @@
 //! All numbers are little-endian. The checksum covers the stored bytes, so that a chunk that was
 //! cut off or damaged is told from a whole one; it goes by words, since the recorded program's
 //! threads compute it. A stored length that is the plain one means that the bytes are not compressed:
-//! what does not get smaller, as floating point, is not worth the time.
+//! the recorded program writes them so, and compressing is left to whoever comes after it.
 
 pub const CHUNK_MAGIC: &[u8; 4] = b"RWc\n";
 pub const CHUNK_HEADER: usize = 24;
@@ -33,38 +33,23 @@ pub struct Chunk<'a> {
 
 /// Appends a chunk with the given content to `out`.
 pub fn write_chunk(kind: ChunkKind, thread: u32, content: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(CHUNK_MAGIC);
-    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
-    out.resize(start + CHUNK_HEADER, 0);
-    let body = start + CHUNK_HEADER;
-    let mut length = content.len();
-    if is_worth_it(content) {
-        out.resize(body + lz4_flex::block::get_maximum_output_size(content.len()), 0);
-        length = lz4_flex::block::compress_into(content, &mut out[body..]).unwrap_or(usize::MAX);
-    }
-    if length >= content.len() {
-        length = content.len();
-        out.truncate(body);
-        out.extend_from_slice(content);
-    }
-    out.truncate(body + length);
-    let numbers = [thread, content.len() as u32, length as u32, checksum(&out[body..])];
-    for (place, number) in out[start + 8..body].chunks_exact_mut(4).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
-    }
+    let stored = lz4_flex::block::compress(content);
+    let stored = if stored.len() < content.len() { &stored } else { content };
+    append(kind, thread, content.len(), stored, out);
 }
 
-/// Whether a sample from the middle gets smaller.
-fn is_worth_it(content: &[u8]) -> bool {
-    const SAMPLE: usize = 2 << 10;
-    if content.len() < 4 * SAMPLE {
-        return true;
+/// The same, without the time that compressing takes.
+pub fn write_plain_chunk(kind: ChunkKind, thread: u32, content: &[u8], out: &mut Vec<u8>) {
+    append(kind, thread, content.len(), content, out);
+}
+
+fn append(kind: ChunkKind, thread: u32, plain: usize, stored: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(CHUNK_MAGIC);
+    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
+    for number in [thread, plain as u32, stored.len() as u32, checksum(stored)] {
+        out.extend_from_slice(&number.to_le_bytes());
     }
-    let from = content.len() / 2;
-    let mut room = [0; SAMPLE + SAMPLE / 8];
-    let stored = lz4_flex::block::compress_into(&content[from..from + SAMPLE], &mut room);
-    stored.is_ok_and(|length| length < SAMPLE * 7 / 8)
+    out.extend_from_slice(stored);
 }
 
 /// The chunk at the front of `bytes`, taken off; `None` when there is no whole, sound one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chunk::{ChunkKind, read_chunk};
+use super::chunk::{ChunkKind, read_chunk, write_chunk};
 use super::{Decoder, MAGIC, Record, VERSION};
 
 /// What the recorder's caller knew about the program: `key=value` lines, a key may repeat.
@@ -154,6 +154,23 @@ impl Recording {
             .filter(|thread| !thread.records.is_empty() || !thread.name.is_empty())
             .collect();
         Ok(recording)
+    }
+}
+
+/// The same trace with its chunks compressed; what is damaged stays as it is.
+pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
+    let (_, mut rest) = read_header(bytes)?;
+    let mut out = bytes[..bytes.len() - rest.len()].to_vec();
+    loop {
+        let before = rest;
+        let Some(chunk) = read_chunk(&mut rest) else {
+            out.extend_from_slice(before);
+            return Ok(out);
+        };
+        match chunk.content() {
+            Some(content) => write_chunk(chunk.kind, chunk.thread, &content, &mut out),
+            None => out.extend_from_slice(&before[..before.len() - rest.len()]),
+        }
     }
 }
 

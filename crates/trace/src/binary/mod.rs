@@ -1,7 +1,7 @@
 //! The binary trace: what a recorded program did, thread by thread, compact and crash-proof.
 //!
 //! A file is a header ([`Header`]) followed by chunks ([`chunk`]). A chunk holds events of one
-//! thread, compressed; it is written by one system call, so a program that is killed leaves every
+//! thread; it is written by one system call, so a program that is killed leaves every
 //! chunk up to the last whole one. Within a thread, events are a stream of [`Record`]s
 //! ([`record`]) whose addresses and sequence numbers are differences to the previous ones.
 //!
@@ -11,7 +11,7 @@ pub mod chunk;
 mod file;
 pub mod record;
 
-pub use file::{FileError, Header, RecordedThread, Recording, Symbol, SymbolKind};
+pub use file::{FileError, Header, RecordedThread, Recording, Symbol, SymbolKind, compressed};
 pub use record::{ACCESS_ROOM, AccessTag, Decoder, Encoder, Record, SyncOp};
 
 /// The first bytes of every trace.

@@ -3,10 +3,11 @@
 //! A record is a tag byte and its fields. Numbers are LEB128; what tends to be near the previous
 //! one (addresses, sequence numbers) is a difference; what may be negative is zigzag-coded.
 //!
-//! Plain accesses are most records, so their tag says more: whether the sequence number is still
-//! the previous one, which of the last two addresses the difference refers to (loops go through two
-//! arrays in turn), and whether the value is kept as it is because coding it would lengthen it, as
-//! with floating point. [`Encoder::access`] writes them into a fixed room without asking for memory.
+//! Plain accesses are most records, so they are written in few instructions: their tag says whether
+//! the sequence number is still the previous one and which of the last two addresses the difference
+//! refers to (loops go through two arrays in turn), a second byte how many bytes follow for the
+//! address and the value. [`Encoder::access`] writes them into a fixed room without asking for
+//! memory.
 
 /// What a synchronisation operation did. The numbers are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -242,7 +243,6 @@ const RANGE_WRITE: u8 = 20;
 /// Plain accesses: the kind, then how the fields are written, then the size's exponent.
 const ACCESS: u8 = 0x80;
 const KIND: u8 = 0x60;
-const RAW_VALUE: u8 = 0x10;
 const EARLIER_BASE: u8 = 0x08;
 const SAME_SEQUENCE: u8 = 0x04;
 
@@ -377,6 +377,11 @@ impl Encoder {
         out.extend_from_slice(&room[..length]);
     }
 
+    /// The one byte of a branch decided by a Boolean.
+    pub fn branch(taken: bool) -> u8 {
+        if taken { TRUE } else { FALSE }
+    }
+
     /// Writes a plain access (of 1, 2, 4 or 8 bytes) and says how long it is. An update has two
     /// values.
     #[inline]
@@ -394,28 +399,22 @@ impl Encoder {
         self.last.come_to(address);
         let step = sequence.wrapping_sub(self.last.sequence);
         self.last.sequence = sequence;
-        let coded = values.map(|value| zigzag(extended(value, size)));
-        let two = tag == AccessTag::Update;
-        // Coded, so many bits take more bytes than they are.
-        let limit = 1u64.checked_shl(size * 7).unwrap_or(u64::MAX);
-        let raw = coded[0] >= limit || (two && coded[1] >= limit);
+        let place = if earlier { far } else { near };
+        let value = zigzag(extended(values[0], size));
+        let (place_length, value_length) = (length_of(place), length_of(value));
         let mut flags = ACCESS | tag as u8 | exponent(size);
-        flags |= if raw { RAW_VALUE } else { 0 };
         flags |= if earlier { EARLIER_BASE } else { 0 };
         flags |= if step == 0 { SAME_SEQUENCE } else { 0 };
         room[0] = flags;
-        let mut at = put(room, 1, if earlier { far } else { near });
+        room[1] = (place_length | value_length << 4) as u8;
+        put_bytes(room, 2, place);
+        put_bytes(room, 2 + place_length, value);
+        let mut at = 2 + place_length + value_length;
         if step != 0 {
             at = put(room, at, zigzag(step as i64));
         }
-        let count = if two { 2 } else { 1 };
-        for (value, coded) in values.into_iter().zip(coded).take(count) {
-            if raw {
-                at = put_raw(room, at, value);
-                at = at - 8 + size as usize;
-            } else {
-                at = put(room, at, coded);
-            }
+        if tag == AccessTag::Update {
+            at = put(room, at, zigzag(extended(values[1], size)));
         }
         at
     }
@@ -447,12 +446,18 @@ fn put(room: &mut [u8; ACCESS_ROOM], mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
+/// How many bytes hold the number; none for zero.
 #[inline]
-fn put_raw(room: &mut [u8; ACCESS_ROOM], at: usize, value: u64) -> usize {
+fn length_of(value: u64) -> usize {
+    (71 - value.leading_zeros() as usize) / 8
+}
+
+/// Writes eight bytes, of which the caller counts those that matter.
+#[inline]
+fn put_bytes(room: &mut [u8; ACCESS_ROOM], at: usize, value: u64) {
     if let Some(place) = room.get_mut(at..at + 8) {
         place.copy_from_slice(&value.to_le_bytes());
     }
-    at + 8
 }
 
 /// Turns bytes into records.
@@ -533,26 +538,20 @@ impl Decoder {
     fn access(&mut self, tag: u8, bytes: &mut &[u8]) -> Option<Record> {
         let size = 1u32 << (tag & 3);
         let base = if tag & EARLIER_BASE == 0 { self.last.address } else { self.last.earlier };
-        let address = base.wrapping_add(read_signed(bytes)? as u64);
+        let lengths = take(bytes)?;
+        let address = base.wrapping_add(read_bytes(bytes, lengths & 15)? as u64);
         self.last.come_to(address);
+        let value = truncated(read_bytes(bytes, lengths >> 4)? as u64, size);
         if tag & SAME_SEQUENCE == 0 {
             self.last.sequence = self.last.sequence.wrapping_add(read_signed(bytes)? as u64);
         }
         let sequence = self.last.sequence;
-        let mut value = || {
-            if tag & RAW_VALUE == 0 {
-                return Some(truncated(read_signed(bytes)? as u64, size));
-            }
-            let (raw, rest) = bytes.split_at_checked(size as usize)?;
-            *bytes = rest;
-            Some(raw.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-        };
         Some(match tag & KIND {
-            0x00 => Record::Load { address, size, value: value()?, sequence },
-            0x20 => Record::Store { address, size, value: value()?, sequence },
+            0x00 => Record::Load { address, size, value, sequence },
+            0x20 => Record::Store { address, size, value, sequence },
             0x40 => {
-                let (old, new) = (value()?, value()?);
-                Record::Update { address, size, old, new, sequence }
+                let new = truncated(read_signed(bytes)? as u64, size);
+                Record::Update { address, size, old: value, new, sequence }
             }
             _ => return None,
         })
@@ -609,6 +608,17 @@ fn read_unsigned(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+/// A zigzag-coded number of so many bytes.
+fn read_bytes(bytes: &mut &[u8], length: u8) -> Option<i64> {
+    let (number, rest) = bytes.split_at_checked(usize::from(length))?;
+    if number.len() > 8 {
+        return None;
+    }
+    *bytes = rest;
+    let value = number.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
 fn read_signed(bytes: &mut &[u8]) -> Option<i64> {

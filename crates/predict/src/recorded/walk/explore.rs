@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::expr::{Arena, ExprId, ExprKind, Val};
 use super::super::locations::PlaceId;
-use super::super::path::{Bytes, Detour, EventKind, PathEvent, Spot};
+use super::super::path::{Detour, EventKind, Extent, PathEvent, Spot};
 use super::machine::Machine;
 
 const MOST_STEPS: u32 = 3_000;
@@ -278,8 +278,8 @@ impl Side<'_> {
             return Some(known.map_or(Val::Opaque, Val::Known));
         }
         if places.get(place).mixed {
-            let bytes = Bytes { address, size };
-            let kind = EventKind::Whole { places: vec![place], bytes, writes: false, atomic };
+            let extent = Extent::one(address, size);
+            let kind = EventKind::Whole { places: vec![place], extent, writes: false, atomic };
             self.machine.emit(0, kind);
             return Some(Val::Opaque);
         }
@@ -300,7 +300,7 @@ impl Side<'_> {
         let foreign =
             found.filter(|place| self.machine.places.is_foreign(*place, self.machine.thread));
         match foreign {
-            Some(place) => self.shared_store(place, Bytes { address, size }, val, atomic),
+            Some(place) => self.shared_store(place, Extent::one(address, size), val, atomic),
             None => {
                 self.overlay.insert((address, size), val);
                 self.machine.advance();
@@ -309,10 +309,10 @@ impl Side<'_> {
         }
     }
 
-    fn shared_store(&mut self, place: PlaceId, bytes: Bytes, val: Val, atomic: bool) -> Next {
+    fn shared_store(&mut self, place: PlaceId, extent: Extent, val: Val, atomic: bool) -> Next {
         let whole = self.machine.places.get(place).mixed || val == Val::Opaque;
         let kind = if whole {
-            EventKind::Whole { places: vec![place], bytes, writes: true, atomic }
+            EventKind::Whole { places: vec![place], extent, writes: true, atomic }
         } else {
             let recorded = self.machine.arena.value_of(val).unwrap_or(0);
             EventKind::Write { place, value: val, recorded, atomic }

@@ -6,9 +6,12 @@
 //! assembly, code outside) becomes *opaque*: its inputs are pinned to what they were, so its result
 //! is what it was, and the recording gives it where it reaches memory or a branch.
 //!
+//! Loops over arrays that the recorder wrote down as a whole are passed over (`even`).
+//!
 //! A stream that does not fit the program ends the thread's path there: what came before is still
 //! a path of the program.
 
+mod even;
 mod explore;
 mod machine;
 mod replay;

@@ -5,7 +5,7 @@ use racewarden_trace::binary::{Record, Recording};
 use rustc_hash::FxHashMap;
 
 use super::super::expr::{ExprKind, Val};
-use super::super::locations::{PlaceId, Places, bytes_of, sequence_of};
+use super::super::locations::{PlaceId, Places, extent_of, sequence_of};
 use super::super::path::{EventKind, PathEvent, Spot, ThreadPath};
 use super::machine::Machine;
 use super::{Image, explore};
@@ -16,13 +16,13 @@ const MOST_DETOURS: u32 = 4;
 const MOST_DETOURS_IN_ALL: usize = 400;
 
 /// Ends a thread's path.
-enum Stop {
+pub(super) enum Stop {
     /// The stream is over.
     End,
     Mismatch(String),
 }
 
-type Step = Result<(), Stop>;
+pub(super) type Step = Result<(), Stop>;
 
 pub(super) fn walk_thread(
     image: &Image,
@@ -79,8 +79,8 @@ fn touches_nothing(name: &str) -> bool {
         )
 }
 
-struct Replay<'a> {
-    machine: Machine<'a>,
+pub(super) struct Replay<'a> {
+    pub(super) machine: Machine<'a>,
     records: &'a [Record],
     at: usize,
     thread: usize,
@@ -98,13 +98,13 @@ impl<'a> Replay<'a> {
         self.records.get(self.at)
     }
 
-    fn next(&mut self) -> Result<(usize, &'a Record), Stop> {
+    pub(super) fn next(&mut self) -> Result<(usize, &'a Record), Stop> {
         let record = self.peek().ok_or(Stop::End)?;
         self.at += 1;
         Ok((self.at - 1, record))
     }
 
-    fn mismatch(&self, wanted: &str, found: &Record) -> Stop {
+    pub(super) fn mismatch(&self, wanted: &str, found: &Record) -> Stop {
         let place = match self.machine.spot() {
             Some(spot) => {
                 let module = self.machine.module();
@@ -210,7 +210,7 @@ impl<'a> Replay<'a> {
     }
 
     /// An access whose value is not followed: it only takes part in the order.
-    fn whole(&mut self, record: usize, sequence: u64, writes: bool, atomic: bool) {
+    pub(super) fn whole(&mut self, record: usize, sequence: u64, writes: bool, atomic: bool) {
         let touched = self.machine.places.of(self.thread, record);
         self.whole_places(touched, record, sequence, writes, atomic);
     }
@@ -223,12 +223,13 @@ impl<'a> Replay<'a> {
         writes: bool,
         atomic: bool,
     ) {
-        let Some(bytes) = bytes_of(&self.records[record], writes) else { return };
+        let Some(extent) = extent_of(&self.records[record], writes) else { return };
         let places = self.machine.places;
         let shared: Vec<PlaceId> =
             touched.iter().copied().filter(|place| places.get(*place).shared).collect();
         if !shared.is_empty() {
-            self.machine.emit(sequence, EventKind::Whole { places: shared, bytes, writes, atomic });
+            let kind = EventKind::Whole { places: shared, extent, writes, atomic };
+            self.machine.emit(sequence, kind);
         }
     }
 
@@ -416,8 +417,10 @@ impl<'a> Replay<'a> {
         otherwise: racewarden_ir::BlockId,
     ) -> Step {
         let (_, record) = self.next()?;
-        let Record::Branch { value } = *record else {
-            return Err(self.mismatch("a branch", record));
+        let value = match *record {
+            Record::Branch { value } => value,
+            Record::Loop { rounds } => return self.even_loop(spot, [then, otherwise], rounds),
+            _ => return Err(self.mismatch("a branch", record)),
         };
         if let Val::Symbolic(condition) = self.machine.operand(condition) {
             if self.explores {

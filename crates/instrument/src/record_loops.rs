@@ -1,0 +1,544 @@
+//! Loops over arrays that are recorded as a whole.
+//!
+//! Where array code spends its time, most recorded events would be loads of floating-point numbers
+//! one after the other, whose values nothing is derived from. So a loop is written down when it
+//! ends, as the number of its rounds and, for each of its accesses, where it began and how far apart
+//! its pieces lie, if
+//!
+//! - it is a header that decides by a comparison, and a chain of blocks that leads back to it;
+//! - it calls nothing that could record, synchronise or not return;
+//! - every access in it is a plain one of a floating-point number, at an address that is linear in
+//!   a counter with a constant step, everything else in it coming from outside the loop.
+//!
+//! The header's comparison then is not recorded either. The reader knows such a loop by the record
+//! where the header's branch would be.
+//!
+//! What is lost: values that go through such arrays are not followed, so accesses to them keep the
+//! order of the run where a prediction depends on it.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
+use inkwell::module::Module;
+use inkwell::values::{AsValueRef, FunctionValue};
+
+/// More blocks than this are not followed round a loop.
+const MOST_BLOCKS: usize = 16;
+
+/// A loop that is recorded as a whole.
+struct Even {
+    header: LLVMBasicBlockRef,
+    /// Which successor of the header leaves the loop.
+    exit: u32,
+    blocks: Vec<LLVMBasicBlockRef>,
+    counter: Counter,
+    accesses: Vec<Piece>,
+}
+
+#[derive(Clone, Copy)]
+struct Counter {
+    phi: LLVMValueRef,
+    start: LLVMValueRef,
+    step: i64,
+    /// Its steps never overflow as a signed number.
+    signed: bool,
+}
+
+/// One access of the loop.
+#[derive(Clone, Copy)]
+struct Piece {
+    address: LLVMValueRef,
+    size: u64,
+    writes: bool,
+}
+
+/// The hooks that a loop needs.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopHooks<'c> {
+    /// `(rounds)`
+    pub rounds: FunctionValue<'c>,
+    /// `(address, stride, rounds, size, writes)`
+    pub range: FunctionValue<'c>,
+}
+
+/// Puts the records of the function's even loops where they end; the accesses and branches that
+/// need no record any more.
+pub(crate) fn record_loops<'c>(
+    module: &Module<'c>,
+    function: FunctionValue<'c>,
+    hooks: LoopHooks<'c>,
+) -> HashSet<LLVMValueRef> {
+    let mut covered = HashSet::new();
+    let mut found = Vec::new();
+    // SAFETY: walks the blocks of a live function.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function.as_value_ref());
+        while !block.is_null() {
+            found.extend(Even::of(block));
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+    for even in &found {
+        // SAFETY: the loop's blocks are alive; a block is only added on its way out.
+        unsafe {
+            covered.insert(LLVMGetBasicBlockTerminator(even.header));
+            for &block in &even.blocks {
+                for instruction in instructions(block) {
+                    let opcode = LLVMGetInstructionOpcode(instruction);
+                    if matches!(opcode, LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore) {
+                        covered.insert(instruction);
+                    }
+                }
+            }
+            record_at_exit(module, even, hooks);
+        }
+    }
+    covered
+}
+
+/// # Safety
+/// The block is alive.
+unsafe fn instructions(block: LLVMBasicBlockRef) -> Vec<LLVMValueRef> {
+    let mut list = Vec::new();
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut instruction = LLVMGetFirstInstruction(block);
+        while !instruction.is_null() {
+            list.push(instruction);
+            instruction = LLVMGetNextInstruction(instruction);
+        }
+    }
+    list
+}
+
+/// The blocks that lead to the block, once for each way.
+///
+/// # Safety
+/// The block is alive.
+unsafe fn predecessors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    let mut list = Vec::new();
+    // SAFETY: users of a block are terminators or addresses of it.
+    unsafe {
+        let mut next = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+        while !next.is_null() {
+            let user = LLVMGetUser(next);
+            if !LLVMIsAInstruction(user).is_null() {
+                list.push(LLVMGetInstructionParent(user));
+            } else {
+                list.push(std::ptr::null_mut());
+            }
+            next = LLVMGetNextUse(next);
+        }
+    }
+    list
+}
+
+impl Even {
+    /// # Safety
+    /// The block is alive.
+    unsafe fn of(header: LLVMBasicBlockRef) -> Option<Even> {
+        // SAFETY: operands are asked for only after the instruction's kind was seen.
+        unsafe {
+            let end = LLVMGetBasicBlockTerminator(header);
+            if end.is_null()
+                || LLVMGetInstructionOpcode(end) != LLVMOpcode::LLVMBr
+                || LLVMIsConditional(end) == 0
+            {
+                return None;
+            }
+            let way = |index| Some((chain(LLVMGetSuccessor(end, index), header)?, 1 - index));
+            let (mut blocks, exit) = way(0).or_else(|| way(1))?;
+            let last = *blocks.last()?;
+            if LLVMGetSuccessor(end, exit) == header {
+                return None;
+            }
+            let ways_in = predecessors(header);
+            let [a, b] = ways_in[..] else { return None };
+            let entry = if a == last { b } else { a };
+            if entry == last || entry.is_null() || (a != last && b != last) {
+                return None;
+            }
+            blocks.insert(0, header);
+            let condition = LLVMIsAICmpInst(LLVMGetCondition(end));
+            if condition.is_null() {
+                return None;
+            }
+            let counter = counter_of(header, entry, last, LLVMGetICmpPredicate(condition))?;
+            let mut even = Even { header, exit, blocks, counter, accesses: Vec::new() };
+            even.accesses = even.pieces()?;
+            (!even.accesses.is_empty()).then_some(even)
+        }
+    }
+
+    fn has(&self, value: LLVMValueRef) -> bool {
+        // SAFETY: the value is alive.
+        unsafe {
+            !LLVMIsAInstruction(value).is_null()
+                && self.blocks.contains(&LLVMGetInstructionParent(value))
+        }
+    }
+
+    /// The accesses, when nothing else in the loop would have to be recorded.
+    unsafe fn pieces(&self) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        for (number, &block) in self.blocks.iter().enumerate() {
+            // SAFETY: instructions of a live block, asked by their kind.
+            for instruction in unsafe { instructions(block) } {
+                // SAFETY: as above.
+                match unsafe { LLVMGetInstructionOpcode(instruction) } {
+                    LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore if number > 0 => {
+                        // SAFETY: as above.
+                        pieces.push(unsafe { self.piece(instruction)? });
+                    }
+                    LLVMOpcode::LLVMCall => {
+                        // SAFETY: as above.
+                        if !unsafe { is_quiet(LLVMGetCalledValue(instruction)) } {
+                            return None;
+                        }
+                    }
+                    LLVMOpcode::LLVMLoad
+                    | LLVMOpcode::LLVMStore
+                    | LLVMOpcode::LLVMInvoke
+                    | LLVMOpcode::LLVMCallBr
+                    | LLVMOpcode::LLVMFence
+                    | LLVMOpcode::LLVMAtomicCmpXchg
+                    | LLVMOpcode::LLVMAtomicRMW
+                    | LLVMOpcode::LLVMAlloca
+                    | LLVMOpcode::LLVMVAArg => return None,
+                    _ => {}
+                }
+            }
+        }
+        Some(pieces)
+    }
+
+    /// # Safety
+    /// The instruction is a load or store of the loop.
+    unsafe fn piece(&self, instruction: LLVMValueRef) -> Option<Piece> {
+        use inkwell::llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+        // SAFETY: as the caller says.
+        unsafe {
+            if LLVMGetVolatile(instruction) != 0
+                || LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic
+            {
+                return None;
+            }
+            let writes = LLVMGetInstructionOpcode(instruction) == LLVMOpcode::LLVMStore;
+            let (value, address) = match writes {
+                true => (LLVMGetOperand(instruction, 0), LLVMGetOperand(instruction, 1)),
+                false => (instruction, LLVMGetOperand(instruction, 0)),
+            };
+            let size = match LLVMGetTypeKind(LLVMTypeOf(value)) {
+                LLVMTypeKind::LLVMFloatTypeKind => 4,
+                LLVMTypeKind::LLVMDoubleTypeKind => 8,
+                _ => return None,
+            };
+            let default = LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == 0;
+            (default && self.is_linear(address, 12)).then_some(Piece { address, size, writes })
+        }
+    }
+
+    /// Whether the value changes by the same amount in every round.
+    ///
+    /// # Safety
+    /// The value is alive.
+    unsafe fn is_linear(&self, value: LLVMValueRef, depth: u32) -> bool {
+        if value == self.counter.phi || !self.has(value) {
+            return true;
+        }
+        if depth == 0 {
+            return false;
+        }
+        // SAFETY: operands by the rules of each kind.
+        unsafe {
+            let operand = |index| LLVMGetOperand(value, index);
+            let linear = |index| self.is_linear(operand(index), depth - 1);
+            let narrow = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMIntegerTypeKind
+                && LLVMGetIntTypeWidth(LLVMTypeOf(value)) < 64;
+            match LLVMGetInstructionOpcode(value) {
+                LLVMOpcode::LLVMGetElementPtr => {
+                    let count = LLVMGetNumOperands(value) as u32;
+                    (0..count).all(linear)
+                }
+                // In 64 bits it does not matter whether they wrap: addresses do so too.
+                LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub => {
+                    (!narrow || LLVMGetNSW(value) != 0) && linear(0) && linear(1)
+                }
+                LLVMOpcode::LLVMMul => {
+                    let fixed = !self.has(operand(0)) || !self.has(operand(1));
+                    fixed && (!narrow || LLVMGetNSW(value) != 0) && linear(0) && linear(1)
+                }
+                LLVMOpcode::LLVMSExt => self.counter.signed && linear(0),
+                _ => false,
+            }
+        }
+    }
+}
+
+/// The blocks from `first` to the one that leads back to the header, each with one way in and out.
+///
+/// # Safety
+/// The blocks are alive.
+unsafe fn chain(
+    first: LLVMBasicBlockRef,
+    header: LLVMBasicBlockRef,
+) -> Option<Vec<LLVMBasicBlockRef>> {
+    let mut blocks = Vec::new();
+    let mut at = first;
+    // SAFETY: as the caller says.
+    unsafe {
+        while at != header {
+            let end = LLVMGetBasicBlockTerminator(at);
+            if blocks.len() == MOST_BLOCKS
+                || end.is_null()
+                || LLVMGetInstructionOpcode(end) != LLVMOpcode::LLVMBr
+                || LLVMIsConditional(end) != 0
+                || predecessors(at).len() != 1
+            {
+                return None;
+            }
+            blocks.push(at);
+            at = LLVMGetSuccessor(end, 0);
+        }
+    }
+    (!blocks.is_empty()).then_some(blocks)
+}
+
+/// A number that goes on by a constant in every round.
+///
+/// # Safety
+/// The blocks are alive.
+unsafe fn counter_of(
+    header: LLVMBasicBlockRef,
+    entry: LLVMBasicBlockRef,
+    last: LLVMBasicBlockRef,
+    predicate: LLVMIntPredicate,
+) -> Option<Counter> {
+    // SAFETY: operands are asked for only after the instruction's kind was seen.
+    unsafe {
+        for phi in instructions(header) {
+            if LLVMIsAPHINode(phi).is_null() {
+                return None;
+            }
+            let ty = LLVMTypeOf(phi);
+            if LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind
+                || !matches!(LLVMGetIntTypeWidth(ty), 32 | 64)
+                || LLVMCountIncoming(phi) != 2
+            {
+                continue;
+            }
+            let back = u32::from(LLVMGetIncomingBlock(phi, 0) != last);
+            let next = LLVMGetIncomingValue(phi, back);
+            if LLVMGetIncomingBlock(phi, back) != last
+                || LLVMGetIncomingBlock(phi, 1 - back) != entry
+                || LLVMIsAInstruction(next).is_null()
+                || LLVMGetInstructionOpcode(next) != LLVMOpcode::LLVMAdd
+                || LLVMGetOperand(next, 0) != phi
+            {
+                continue;
+            }
+            let step = LLVMIsAConstantInt(LLVMGetOperand(next, 1));
+            if step.is_null() {
+                continue;
+            }
+            let step = LLVMConstIntGetSExtValue(step);
+            // An unsigned counter of 32 bits may come round to zero again.
+            let signed = LLVMGetNSW(next) != 0 || LLVMGetIntTypeWidth(ty) == 64;
+            let compares = !matches!(predicate, LLVMIntPredicate::LLVMIntEQ);
+            if step == 0 || !signed || !compares {
+                continue;
+            }
+            let start = LLVMGetIncomingValue(phi, 1 - back);
+            return Some(Counter { phi, start, step, signed });
+        }
+        None
+    }
+}
+
+/// Intrinsics that compute or only tell the compiler something.
+///
+/// # Safety
+/// The callee is alive.
+unsafe fn is_quiet(callee: LLVMValueRef) -> bool {
+    const QUIET: &[&str] = &[
+        "llvm.dbg.",
+        "llvm.lifetime.",
+        "llvm.assume",
+        "llvm.expect",
+        "llvm.fmuladd.",
+        "llvm.fma.",
+        "llvm.fabs.",
+        "llvm.sqrt.",
+        "llvm.floor.",
+        "llvm.ceil.",
+        "llvm.minnum.",
+        "llvm.maxnum.",
+        "llvm.copysign.",
+        "llvm.abs.",
+        "llvm.smax.",
+        "llvm.smin.",
+        "llvm.umax.",
+        "llvm.umin.",
+    ];
+    // SAFETY: the name is copied at once.
+    let name = unsafe {
+        if LLVMIsAFunction(callee).is_null() {
+            return false;
+        }
+        let mut length = 0;
+        let name = LLVMGetValueName2(callee, &mut length);
+        String::from_utf8_lossy(std::slice::from_raw_parts(name.cast::<u8>(), length)).into_owned()
+    };
+    QUIET.iter().any(|quiet| name.starts_with(quiet))
+}
+
+/// # Safety
+/// The loop's blocks are alive.
+unsafe fn record_at_exit(module: &Module, even: &Even, hooks: LoopHooks) {
+    // SAFETY: everything that is used dominates the header, and with it the new block.
+    unsafe {
+        let context = LLVMGetModuleContext(module.as_mut_ptr());
+        let end = LLVMGetBasicBlockTerminator(even.header);
+        let after = LLVMGetSuccessor(end, even.exit);
+        let way_out = LLVMInsertBasicBlockInContext(context, after, c"".as_ptr());
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderAtEnd(builder, way_out);
+        let copier = Copier { even, builder, word: LLVMInt64TypeInContext(context) };
+        let rounds = copier.rounds();
+        call(builder, hooks.rounds, &mut [rounds]);
+        let Counter { start, step, .. } = even.counter;
+        let ty = LLVMTypeOf(start);
+        let step = LLVMConstInt(ty, step.cast_unsigned(), 1);
+        let second = LLVMBuildAdd(builder, start, step, c"".as_ptr());
+        for piece in &even.accesses {
+            let first = copier.copy(piece.address, start, &mut HashMap::new());
+            let next = copier.copy(piece.address, second, &mut HashMap::new());
+            let at = |value| LLVMBuildPtrToInt(builder, value, copier.word, c"".as_ptr());
+            let stride = LLVMBuildSub(builder, at(next), at(first), c"".as_ptr());
+            let number = |value: u64| LLVMConstInt(copier.word, value, 0);
+            let (size, writes) = (number(piece.size), number(piece.writes.into()));
+            call(builder, hooks.range, &mut [first, stride, rounds, size, writes]);
+        }
+        LLVMBuildBr(builder, after);
+        LLVMDisposeBuilder(builder);
+        LLVMSetSuccessor(end, even.exit, way_out);
+        for phi in instructions(after) {
+            if LLVMIsAPHINode(phi).is_null() {
+                break;
+            }
+            come_from(context, phi, even.header, way_out);
+        }
+    }
+}
+
+/// # Safety
+/// Builder, hook and arguments belong to one module and fit together.
+unsafe fn call(builder: LLVMBuilderRef, hook: FunctionValue, arguments: &mut [LLVMValueRef]) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let hook = hook.as_value_ref();
+        let ty = LLVMGlobalGetValueType(hook);
+        let count = arguments.len() as u32;
+        LLVMBuildCall2(builder, ty, hook, arguments.as_mut_ptr(), count, c"".as_ptr());
+    }
+}
+
+/// Lets a phi take from `new` what it took from `old`.
+///
+/// # Safety
+/// All are alive and of one function.
+unsafe fn come_from(
+    context: LLVMContextRef,
+    phi: LLVMValueRef,
+    old: LLVMBasicBlockRef,
+    new: LLVMBasicBlockRef,
+) {
+    // SAFETY: as the caller says; the old phi has no uses left when it is erased.
+    unsafe {
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderBefore(builder, phi);
+        let copy = LLVMBuildPhi(builder, LLVMTypeOf(phi), c"".as_ptr());
+        for index in 0..LLVMCountIncoming(phi) {
+            let mut value = LLVMGetIncomingValue(phi, index);
+            let from = LLVMGetIncomingBlock(phi, index);
+            let mut from = if from == old { new } else { from };
+            LLVMAddIncoming(copy, &mut value, &mut from, 1);
+        }
+        LLVMDisposeBuilder(builder);
+        LLVMReplaceAllUsesWith(phi, copy);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+/// Computes addresses of the loop outside it.
+struct Copier<'e> {
+    even: &'e Even,
+    builder: LLVMBuilderRef,
+    word: LLVMTypeRef,
+}
+
+impl Copier<'_> {
+    /// How often the loop went round, by its counter.
+    ///
+    /// # Safety
+    /// The builder stands where the counter has its last value.
+    unsafe fn rounds(&self) -> LLVMValueRef {
+        let Counter { phi, start, step, .. } = self.even.counter;
+        let none = c"".as_ptr();
+        // SAFETY: as the caller says.
+        unsafe {
+            let wide = |value| LLVMBuildSExt(self.builder, value, self.word, none);
+            let is_wide = LLVMGetIntTypeWidth(LLVMTypeOf(phi)) == 64;
+            let (now, start) = if is_wide { (phi, start) } else { (wide(phi), wide(start)) };
+            let way = LLVMBuildSub(self.builder, now, start, none);
+            if step == 1 {
+                return way;
+            }
+            let step = LLVMConstInt(self.word, step.cast_unsigned(), 1);
+            LLVMBuildExactSDiv(self.builder, way, step, none)
+        }
+    }
+
+    /// The value as it is when the counter is `counter`.
+    ///
+    /// # Safety
+    /// The value is linear in the counter.
+    unsafe fn copy(
+        &self,
+        value: LLVMValueRef,
+        counter: LLVMValueRef,
+        done: &mut HashMap<LLVMValueRef, LLVMValueRef>,
+    ) -> LLVMValueRef {
+        if value == self.even.counter.phi {
+            return counter;
+        }
+        if !self.even.has(value) {
+            return value;
+        }
+        if let Some(&copy) = done.get(&value) {
+            return copy;
+        }
+        // SAFETY: a linear value is an instruction whose operands are linear.
+        unsafe {
+            let copy = LLVMInstructionClone(value);
+            for index in 0..LLVMGetNumOperands(value) as u32 {
+                let operand = self.copy(LLVMGetOperand(value, index), counter, done);
+                LLVMSetOperand(copy, index, operand);
+            }
+            // The second piece of a loop that went round once may lie anywhere.
+            match LLVMGetInstructionOpcode(copy) {
+                LLVMOpcode::LLVMGetElementPtr => LLVMGEPSetNoWrapFlags(copy, 0),
+                LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMMul => {
+                    LLVMSetNSW(copy, 0);
+                    LLVMSetNUW(copy, 0);
+                }
+                _ => {}
+            }
+            LLVMInsertIntoBuilder(self.builder, copy);
+            done.insert(value, copy);
+            copy
+        }
+    }
+}
