@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::callgraph::{CallGraph, effects_of_call};
 use crate::distinct::Distinct;
 use crate::effects::{Effect, Effects, Entry, Passed};
-use crate::flow::compose;
+use crate::flow::{KEPT, compose, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Create, Summary};
@@ -423,12 +423,13 @@ impl<'a> Instantiation<'a> {
         let again = merged || !alive.is_empty();
         let repeated = merged || alive.iter().any(|live| live.current || live.repeated);
         let kind = self.team_or_task((function, create.inst));
+        let apart = create.apart.or_else(|| self.apart_by_caller(id, create.argument.as_ref()?));
         for target in targets {
             let root = self.threads.root(Some(created.clone()), target);
             let entry = &mut self.threads.roots[root as usize];
             entry.many |= again || create.many;
             entry.repeated |= repeated || create.many;
-            entry.apart = create.apart;
+            entry.apart = apart;
             (entry.team, entry.task) = kind;
             let birth = (parent, state.clone());
             if !entry.births.contains(&birth) {
@@ -460,6 +461,37 @@ impl<'a> Instantiation<'a> {
                 Some((id, create.inst)),
             );
         }
+    }
+
+    /// How far apart the arguments of threads are that a helper creates, when it was given them.
+    fn apart_by_caller(&self, id: ContextId, argument: &Sym) -> Option<i64> {
+        let (mut id, mut argument, mut factor) = (id, argument, 1i64);
+        for _ in 0..MAX_CHAIN {
+            let [(Atom::Argument(LOCAL, index), scale)] = argument.terms.as_slice() else {
+                return None;
+            };
+            let context = &self.contexts[id as usize];
+            if context.merged || context.chain.len() >= MAX_CHAIN {
+                return None;
+            }
+            let (parent, inst) = context.parent?;
+            let caller = &self.contexts[parent as usize];
+            if caller.root != context.root {
+                return None;
+            }
+            let summary = &self.summaries[caller.function.index()];
+            let call = summary
+                .calls
+                .iter()
+                .find(|call| call.inst == inst && call.callee == context.function)?;
+            factor = factor.checked_mul(*scale)?;
+            match call.apart.get(*index as usize)? {
+                Some(i64::MAX) => return (factor == 1).then_some(i64::MAX),
+                Some(apart) => return apart.checked_mul(factor)?.checked_abs(),
+                None => (id, argument) = (parent, call.arguments.get(*index as usize)?.as_ref()?),
+            }
+        }
+        None
     }
 
     /// The start function, when the create call gets it from its caller and the context knows it:
@@ -642,8 +674,8 @@ impl<'a> Instantiation<'a> {
     }
 
     fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {
-        let op = &self.program.module.function(function).instructions[inst as usize].op;
-        match op {
+        let body = self.program.module.function(function);
+        match &body.instructions[inst as usize].op {
             Op::Load { address, .. }
             | Op::Store { address, .. }
             | Op::AtomicRmw { address, .. }
@@ -651,7 +683,9 @@ impl<'a> Instantiation<'a> {
             Op::MemCopy { from, .. } if operand == 1 => from.clone(),
             Op::MemCopy { to, .. } | Op::MemSet { to, .. } => to.clone(),
             Op::Call { arguments, .. } => {
-                arguments.get(operand as usize).cloned().unwrap_or(Value::Null)
+                let argument = arguments.get((operand & !KEPT) as usize);
+                let place = if operand & KEPT != 0 { kept_at(body, argument) } else { argument };
+                place.cloned().unwrap_or(Value::Null)
             }
             _ => Value::Null,
         }

@@ -224,7 +224,14 @@ impl Digest for LockWord {
             user.atomic
                 && user.kind == AccessKind::Read
                 && whole.calls(user, |effect| {
-                    matches!(effect, Effect::Lock { .. } | Effect::Unlock { .. })
+                    matches!(
+                        effect,
+                        Effect::Lock { .. }
+                            | Effect::Unlock { .. }
+                            | Effect::Barrier { .. }
+                            | Effect::SemaphorePost { .. }
+                            | Effect::SemaphoreWait { .. }
+                    )
                 })
                 && !whole.calls(other, |effect| matches!(effect, Effect::ResetLock { .. }))
         };

@@ -120,6 +120,29 @@ pub enum Effect {
     SemaphoreWait {
         semaphore: u32,
         certain: bool,
+        success: Success,
+    },
+    /// A new channel whose descriptors are the two words at `ends`, or the result.
+    OpenChannel {
+        ends: Option<u32>,
+        flags: Option<u32>,
+        count: Option<u32>,
+    },
+    Send {
+        descriptor: u32,
+    },
+    Receive {
+        descriptor: u32,
+        length: Option<u32>,
+        flags: Option<u32>,
+    },
+    /// Which argument, if it is one.
+    CloseDescriptor {
+        descriptor: Option<u32>,
+    },
+    /// Descriptors may be used in a way that cannot be told; `number` is a system call's.
+    MoveDescriptors {
+        number: Option<u32>,
     },
     /// Returns new memory; `out` when it is stored through that argument instead.
     Allocate {
@@ -454,8 +477,11 @@ fn convert_one(
             Some(lock) => out.push(Effect::Unlock { lock }),
             None => out.push(Effect::Unlock { lock: LockName::Loaded(u32::MAX, 0) }),
         },
-        M::LockInit { lock } | M::LockDestroy { lock } => {
-            if let Some(pointer) = argument(lock) {
+        M::LockInit { lock: object }
+        | M::LockDestroy { lock: object }
+        | M::BarrierDestroy { barrier: object }
+        | M::SemDestroy { semaphore: object } => {
+            if let Some(pointer) = argument(object) {
                 out.push(Effect::ResetLock { pointer });
             }
         }
@@ -495,12 +521,14 @@ fn convert_one(
             if let Some(barrier) = argument(barrier) {
                 let count = count.as_ref().and_then(argument);
                 out.push(Effect::BarrierInit { barrier, count });
+                out.push(Effect::ResetLock { pointer: barrier });
             }
         }
         M::SemInit { semaphore, value } => {
             if let Some(semaphore) = argument(semaphore) {
                 let value = value.as_ref().and_then(argument);
                 out.push(Effect::SemaphoreInit { semaphore, value });
+                out.push(Effect::ResetLock { pointer: semaphore });
             }
         }
         M::SemPost { semaphore } => {
@@ -508,11 +536,35 @@ fn convert_one(
                 out.push(Effect::SemaphorePost { semaphore });
             }
         }
-        M::SemWait { semaphore, timed, tries, .. } => {
+        M::SemWait { semaphore, timed, tries, success } => {
             if let Some(semaphore) = argument(semaphore) {
                 let certain = !timed && !tries;
-                out.push(Effect::SemaphoreWait { semaphore, certain });
+                let success = success_of(*success, !certain).unwrap_or(Success::Zero);
+                out.push(Effect::SemaphoreWait { semaphore, certain, success });
             }
+        }
+        M::OpensChannel { ends, flags, count } => out.push(Effect::OpenChannel {
+            ends: argument(ends),
+            flags: flags.as_ref().and_then(argument),
+            count: count.as_ref().and_then(argument),
+        }),
+        M::Sends { descriptor } => {
+            out.push(Effect::Send { descriptor: argument(descriptor).unwrap_or(u32::MAX) });
+        }
+        M::Receives { descriptor, length, flags } => {
+            if let Some(descriptor) = argument(descriptor) {
+                let length = length.as_ref().and_then(argument);
+                let flags = flags.as_ref().and_then(argument);
+                out.push(Effect::Receive { descriptor, length, flags });
+            }
+        }
+        M::ClosesDescriptor { descriptor } => {
+            let descriptor = descriptor.as_ref().and_then(argument);
+            out.push(Effect::CloseDescriptor { descriptor });
+        }
+        M::MovesDescriptors { number } => {
+            let number = number.as_ref().and_then(argument);
+            out.push(Effect::MoveDescriptors { number });
         }
         M::Once { control, function, .. } => {
             if let (Some(control), Some(function)) = (argument(control), argument(function)) {

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
 use crate::effects::{Effect, Effects, Entry, Length};
+use crate::flow::kept_at;
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, may_overlap};
 
 pub struct Sharing {
@@ -18,6 +19,8 @@ pub struct Sharing {
     pub shared: Vec<bool>,
     pub stable: FxHashSet<CallSite>,
     pub tainted_handles: FxHashSet<ObjectId>,
+    /// Objects that one store instruction alone writes, with that store; constants do not count.
+    pub copied_handles: FxHashMap<ObjectId, CallSite>,
     /// Objects with a lock that is made anew, or ended, while there may be several threads.
     pub reset_locks: FxHashSet<ObjectId>,
 }
@@ -38,6 +41,8 @@ struct Scan<'a> {
     reset_locks: FxHashSet<ObjectId>,
     /// Something other than a constant is stored through the blob.
     blob_written: bool,
+    /// The only write to each object that is no constant; `None` when there are more.
+    only_write: FxHashMap<ObjectId, Option<CallSite>>,
 }
 
 pub fn discover(
@@ -59,6 +64,7 @@ pub fn discover(
         roots: Vec::new(),
         reset_locks: FxHashSet::default(),
         blob_written: false,
+        only_write: FxHashMap::default(),
     };
     for site in &graph.create_sites {
         scan.create(*site);
@@ -75,7 +81,9 @@ pub fn discover(
         .map(|object| escaped[object] && scan.late.contains_key(&(object as ObjectId)))
         .collect();
     let stable = scan.stable(reachable);
-    Sharing { shared, stable, tainted_handles: tainted, reset_locks: scan.reset_locks }
+    let copied_handles = scan.copied_handles();
+    let reset_locks = scan.reset_locks;
+    Sharing { shared, stable, tainted_handles: tainted, copied_handles, reset_locks }
 }
 
 impl Scan<'_> {
@@ -171,6 +179,12 @@ impl Scan<'_> {
                         }
                     }
                 }
+                Effect::CloseDescriptor { descriptor: Some(index) } => {
+                    let body = self.program.module.function(id);
+                    if let Some(place) = kept_at(body, arguments.get(index as usize)) {
+                        self.write(id, inst, place, 4, false);
+                    }
+                }
                 Effect::Create { handle: Some(pointer), .. } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, 8, false);
@@ -214,6 +228,11 @@ impl Scan<'_> {
                     list.push((location, size));
                 }
             }
+            if handle {
+                let site = Some((id, inst));
+                let only = self.only_write.entry(location.object).or_insert(site);
+                *only = only.filter(|_| *only == site);
+            }
             self.blob_written |= handle && location.object == self.points.blob().object;
             if handle && self.handles.iter().any(|at| at.object == location.object) {
                 let size = size.min(OPEN);
@@ -238,6 +257,20 @@ impl Scan<'_> {
                 self.handle_writes.push(anywhere);
             }
         }
+    }
+
+    fn copied_handles(&self) -> FxHashMap<ObjectId, CallSite> {
+        let blob: FxHashSet<ObjectId> = match self.blob_written {
+            true => self.points.blob_objects().into_iter().collect(),
+            false => FxHashSet::default(),
+        };
+        let only = self.only_write.iter().filter_map(|(object, site)| Some((*object, (*site)?)));
+        only.filter(|(object, site)| {
+            let body = self.program.module.function(site.0);
+            let is_store = matches!(body.instructions[site.1 as usize].op, Op::Store { .. });
+            is_store && !blob.contains(object)
+        })
+        .collect()
     }
 
     fn tainted(&self) -> FxHashSet<ObjectId> {

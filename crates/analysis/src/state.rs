@@ -107,8 +107,10 @@ pub struct Live {
     pub repeated: bool,
     /// All threads of this call were joined; those they created may go on.
     pub ended: bool,
-    /// All handles of the threads are in this range of an array.
+    /// All handles of the threads are in this range of an array, but for the newest when it is
+    /// `loose`: then `handle` or `value` is that one's.
     pub range: Option<Arc<HandleRange>>,
+    pub loose: bool,
 }
 
 /// `first`, `first + scale`, … one handle per index from `start` below `bound`.
@@ -177,6 +179,8 @@ impl Path {
                         && x.handle == y.handle
                         && x.value == y.value
                         && x.many == y.many
+                        && x.range == y.range
+                        && x.loose == y.loose
                 }));
         same_locks && same_threads && self.released == other.released
     }
@@ -341,13 +345,8 @@ impl Path {
                 if old.argument != new.argument || new.repeated || old.current {
                     old.repeated = true;
                 }
-                if old.range != new.range {
-                    old.range = None;
-                }
                 old.current = true;
-                // A second thread in the same place: its handle cannot name both.
-                old.handle = None;
-                old.value = None;
+                old.another(&new);
             }
             _ => {
                 self.threads.insert(id, new);
@@ -423,7 +422,9 @@ impl Path {
     }
 
     pub fn join_range(&mut self, range: &HandleRange) {
-        let covered = |live: &Live| live.range.as_deref().is_some_and(|made| range.covers(made));
+        let covered = |live: &Live| {
+            !live.loose && live.range.as_deref().is_some_and(|made| range.covers(made))
+        };
         if self.threads.values().any(covered) {
             for live in self.threads.values_mut().filter(|live| covered(live)) {
                 live.ended = true;
@@ -481,6 +482,32 @@ impl Path {
 }
 
 impl Live {
+    /// A second thread of the same call is alive: one handle cannot name both. Only when those
+    /// before it are all in an array may the new one be about to follow them there.
+    pub fn another(&mut self, new: &Live) {
+        let arrayed = self.range.is_some() && !self.loose;
+        if arrayed && new.range == self.range && !new.loose {
+            (self.handle, self.value) = (None, None);
+        } else if arrayed && new.range.is_none() && !new.many {
+            (self.handle, self.value) = (new.handle.clone(), new.value.clone());
+            self.loose = true;
+        } else {
+            (self.handle, self.value, self.range) = (None, None, None);
+        }
+    }
+
+    /// The handle with this value is now in the array, too.
+    pub fn put_away(&mut self, range: Option<HandleRange>) {
+        let range = range.map(Arc::new);
+        let first = self.range.is_none() && !self.many;
+        if !first && self.range != range {
+            self.range = None;
+        } else {
+            self.range = range;
+        }
+        self.loose = false;
+    }
+
     fn join(&mut self, other: &Live) {
         if self.ended && !other.ended {
             let ended = std::mem::replace(self, other.clone());
@@ -503,6 +530,7 @@ impl Live {
         if self.range != other.range {
             self.range = None;
         }
+        self.loose |= other.loose;
         self.many |= other.many;
         self.current |= other.current;
         self.repeated |= other.repeated;

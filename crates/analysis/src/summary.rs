@@ -46,6 +46,8 @@ pub struct Call {
     pub callee: FunctionId,
     pub arguments: Vec<Option<Sym>>,
     pub state: Arc<Path>,
+    /// For callees that create threads: as [`Create::apart`], for each argument.
+    pub apart: Vec<Option<i64>>,
 }
 
 #[derive(Debug, Clone)]

@@ -386,63 +386,6 @@ fn compare_code(op: CompareOp) -> u32 {
         }
 }
 
-impl Sym {
-    /// The value when the atom's is known; `None` where another atom or the width of a type would
-    /// have a say.
-    pub fn evaluate(&self, atom: &Atom, value: i64) -> Option<i64> {
-        let mut result = self.offset;
-        for (own, scale) in &self.terms {
-            let factor = match own {
-                own if own == atom => value,
-                Atom::Expr(expr) => expr.evaluate(atom, value)?,
-                _ => return None,
-            };
-            result = result.checked_add(factor.checked_mul(*scale)?)?;
-        }
-        (0..=i64::from(i32::MAX)).contains(&result).then_some(result)
-    }
-}
-
-impl Expr {
-    fn evaluate(&self, atom: &Atom, value: i64) -> Option<i64> {
-        let left = self.operands[0].evaluate(atom, value)?;
-        // Truth is all ones in the constant that negates a condition.
-        if self.op == BinaryOp::Xor as u32
-            && self.operands[0].is_boolean()
-            && self.operands[1].as_constant().is_some_and(|bit| bit & 1 == 1)
-        {
-            return Some(1 - left);
-        }
-        let right = self.operands[1].evaluate(atom, value)?;
-        let test = |holds: bool| Some(i64::from(holds));
-        match self.op {
-            op if op == compare_code(CompareOp::Eq) => test(left == right),
-            op if op == compare_code(CompareOp::Ne) => test(left != right),
-            op if op == compare_code(CompareOp::Ugt) || op == compare_code(CompareOp::Sgt) => {
-                test(left > right)
-            }
-            op if op == compare_code(CompareOp::Uge) || op == compare_code(CompareOp::Sge) => {
-                test(left >= right)
-            }
-            op if op == compare_code(CompareOp::Ult) || op == compare_code(CompareOp::Slt) => {
-                test(left < right)
-            }
-            op if op == compare_code(CompareOp::Ule) || op == compare_code(CompareOp::Sle) => {
-                test(left <= right)
-            }
-            op if op == BinaryOp::And as u32 => Some(left & right),
-            op if op == BinaryOp::Or as u32 => Some(left | right),
-            op if op == BinaryOp::Xor as u32 => Some(left ^ right),
-            op if op == BinaryOp::LShr as u32 && right < 31 => Some(left >> right),
-            op if (TRUNCATE + 1..TRUNCATE + 31).contains(&op) => {
-                Some(left & ((1 << (op - TRUNCATE)) - 1))
-            }
-            op if op == TRUNCATE + 32 => Some(left),
-            _ => None,
-        }
-    }
-}
-
 impl Atom {
     /// The value of which this atom is the low half (`(int)(long)argument`).
     pub fn truncated(&self) -> Option<&Sym> {

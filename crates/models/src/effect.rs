@@ -94,6 +94,41 @@ pub enum Effect {
         semaphore: Operand,
     },
 
+    // Channels
+    /// The result, or the two words at `ends`, are descriptors of a new channel that nobody
+    /// outside the process knows. Bit 11 of `flags` makes reading not wait; `count` is how much
+    /// there is to read at first.
+    OpensChannel {
+        ends: Operand,
+        #[serde(default)]
+        flags: Option<Operand>,
+        #[serde(default)]
+        count: Option<Operand>,
+    },
+    Sends {
+        descriptor: Operand,
+    },
+    /// Waits for something to read; the result is zero when there will be nothing any more, and
+    /// negative when reading failed.
+    Receives {
+        descriptor: Operand,
+        #[serde(default)]
+        length: Option<Operand>,
+        /// Bit 6 makes the call not wait.
+        #[serde(default)]
+        flags: Option<Operand>,
+    },
+    ClosesDescriptor {
+        #[serde(default)]
+        descriptor: Option<Operand>,
+    },
+    /// Descriptors may mean something else from now on, or be used without being named: unless
+    /// `number` is that of a system call which does not.
+    MovesDescriptors {
+        #[serde(default)]
+        number: Option<Operand>,
+    },
+
     // Once
     /// Runs `function` unless it ran before under `control`; returns when it has run.
     Once {

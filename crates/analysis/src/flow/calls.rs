@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
-use racewarden_ir::{Assembly, Callee, FunctionId, Value};
+use racewarden_ir::{Assembly, Callee, Function, FunctionId, Op, Value};
 
 use super::edges::assume;
 use super::handles::RESULT;
@@ -177,7 +177,12 @@ impl Flow<'_> {
             } else {
                 state
             };
-            self.summary.calls.push(Call { inst, callee, arguments, state });
+            let creates = (self.summaries)(callee).is_some_and(|s| !s.possible.threads.is_empty());
+            let apart = match creates {
+                true => arguments.iter().map(|sym| self.apart(sym.as_ref()?)).collect(),
+                false => Vec::new(),
+            };
+            self.summary.calls.push(Call { inst, callee, arguments, state, apart });
         }
         let Some(summary) = (self.summaries)(callee) else {
             // Not analysed yet: a call back into the component being solved.
@@ -341,12 +346,25 @@ impl Flow<'_> {
                     self.access(inst, *pointer as u8, value, 1, AccessKind::Write, false);
                 }
             }
-            Effect::Barrier { .. }
-            | Effect::TeamBarrier
+            Effect::Barrier { barrier: object }
+            | Effect::SemaphorePost { semaphore: object }
+            | Effect::SemaphoreWait { semaphore: object, .. } => {
+                self.touch_lock(inst, LockName::Argument(*object), arguments);
+            }
+            // A number that is closed means nothing any more where it is kept.
+            Effect::CloseDescriptor { descriptor: Some(index) } => {
+                if let Some(place) = kept_at(self.function, arguments.get(*index as usize)) {
+                    self.access(inst, *index as u8 | KEPT, place, 4, AccessKind::Write, false);
+                }
+            }
+            Effect::TeamBarrier
             | Effect::BarrierInit { .. }
             | Effect::SemaphoreInit { .. }
-            | Effect::SemaphorePost { .. }
-            | Effect::SemaphoreWait { .. }
+            | Effect::OpenChannel { .. }
+            | Effect::Send { .. }
+            | Effect::Receive { .. }
+            | Effect::CloseDescriptor { descriptor: None }
+            | Effect::MoveDescriptors { .. }
             | Effect::PointsIntoItself
             | Effect::Allocate { .. }
             | Effect::Copy { .. }
@@ -483,7 +501,10 @@ impl Flow<'_> {
             if tainted { None } else { self.sym(value) }
         });
         let argument = value(argument).and_then(|value| self.sym(value));
-        let range = place.as_ref().and_then(|place| self.handle_range(place, false));
+        let range = place
+            .as_ref()
+            .and_then(|place| self.handle_range(place, false))
+            .filter(|(index, _)| self.once_per_round(*index, inst));
         let apart = argument.as_ref().and_then(|argument| self.apart(argument));
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
@@ -509,6 +530,7 @@ impl Flow<'_> {
                 repeated: extent.many,
                 ended: false,
                 range: range.clone().map(|(_, range)| Arc::new(range)),
+                loose: false,
             };
             path.create(id.clone(), live);
             // What was loaded from unchanging memory may have been loaded before it was final.
@@ -550,6 +572,18 @@ impl Flow<'_> {
         for path in paths {
             path.create(id.clone(), Live { current: true, many, ..Live::default() });
         }
+    }
+}
+
+/// Marks the operand of an access to where an argument is kept.
+pub const KEPT: u8 = 0x80;
+
+/// Where the descriptor is kept that a call gets.
+pub fn kept_at<'a>(function: &'a Function, value: Option<&Value>) -> Option<&'a Value> {
+    let Value::Inst(load) = value? else { return None };
+    match &function.inst(*load).op {
+        Op::Load { address, size: 4, .. } => Some(address),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::pointsto::CallSite;
 use crate::state::{HandleRange, Held, Live, Path, Released};
-use crate::sym::{Atom, Sym};
+use crate::sym::{Atom, LOCAL, Sym};
 
 /// Applies a callee's relative effect to the caller's path (RELAY's `lockUpdate`, Figure 3).
 pub fn compose(
@@ -45,6 +45,10 @@ pub fn compose(
         path.acquire(Held { lock, after, ..held.clone() });
     }
     for handle in &effect.overwritten {
+        // A variable of the callee's own is gone, and never was one of the caller's.
+        if handle.as_ref().is_some_and(is_own_slot) {
+            continue;
+        }
         let handle = handle.as_ref().and_then(|handle| handle.substitute(bind));
         path.overwrite(handle.as_ref(), None);
     }
@@ -76,11 +80,12 @@ pub fn compose(
             Some(_) if bound.ended => {}
             Some(old) if !old.ended => {
                 old.many = true;
-                old.repeated = true;
-                old.handle = None;
-                old.value = None;
-                old.range = None;
+                if old.argument != bound.argument || bound.repeated || old.current {
+                    old.repeated = true;
+                }
                 old.current = true;
+                old.range = old.range.take().filter(|_| bound.range.is_none());
+                old.another(&bound);
             }
             _ => {
                 path.threads.insert(id, bound);
@@ -90,6 +95,10 @@ pub fn compose(
     if !effect.threads.is_empty() {
         path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
     }
+}
+
+fn is_own_slot(place: &Sym) -> bool {
+    place.terms.iter().any(|(atom, scale)| *scale == 1 && matches!(atom, Atom::Stack(LOCAL, _)))
 }
 
 fn bind_range(range: &HandleRange, bind: &impl Fn(&Atom) -> Option<Sym>) -> Option<HandleRange> {

@@ -140,6 +140,9 @@ impl Flow<'_> {
             updates.push((inst, sym, fact));
         }
         let entering = self.cfg.loop_at(to).is_some_and(|body| !body.contains(from));
+        if entering {
+            self.lose_ranges(to, path);
+        }
         for (inst, sym, fact) in updates {
             if !self.syms.is_opaque(inst) {
                 continue;

@@ -1,12 +1,12 @@
 //! Thread handles: where a join finds the thread it waits for, ranges of handles in arrays, and
 //! how far apart the arguments of threads are.
 
-use racewarden_ir::{Callee, InstId, Op, Value};
+use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 
 use super::Flow;
 use crate::effects::Effect;
 use crate::loops::{Induction, induction};
-use crate::state::{HandleRange, Live, Path};
+use crate::state::{CreateId, HandleRange, Live, Path};
 use crate::sym::{Atom, LOCAL, Sym};
 
 /// Stands for a function's result among the arguments that a caller puts in its place.
@@ -31,7 +31,9 @@ impl Flow<'_> {
         let (Some(place), value) = (self.sym(address), self.syms.inst(inst)) else { return false };
         let mut changed = false;
         let named = |live: &Live| {
-            live.handle.as_ref() == Some(&place) && !live.many && live.value.is_none()
+            live.handle.as_ref() == Some(&place)
+                && (!live.many || live.loose)
+                && live.value.is_none()
         };
         for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
             for live in path.threads.values_mut().filter(|live| named(live)) {
@@ -40,6 +42,84 @@ impl Flow<'_> {
             }
         }
         changed
+    }
+
+    /// A handle is put into an array that is written nowhere else.
+    pub(super) fn store_handle(
+        &mut self,
+        inst: u32,
+        (address, value): (&Value, &Value),
+        paths: &mut [Path],
+    ) -> bool {
+        if !paths.iter().any(|path| path.threads.values().any(|live| live.value.is_some())) {
+            return false;
+        }
+        let Some(handle) = self.sym(value) else { return false };
+        let named = |live: &Live| live.value.as_ref() == Some(&handle) && !live.ended;
+        if !paths.iter().any(|path| path.threads.values().any(named)) {
+            return false;
+        }
+        let site = (self.id, inst);
+        let points = self.points(address);
+        let alone = !points.is_empty()
+            && points.iter().all(|at| self.env.copied_handles.get(&at.object) == Some(&site));
+        let place = self.sym(address).filter(|_| alone);
+        let range = place.and_then(|place| self.handle_range(&place, false));
+        let range = range.filter(|(index, _)| self.once_per_round(*index, inst));
+        for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
+            for (id, live) in &mut path.threads {
+                if named(live) {
+                    let own = range.clone().filter(|(index, _)| {
+                        let call = id.chain.first().unwrap_or(&id.site);
+                        call.0 == self.id && self.once_per_round(*index, call.1)
+                    });
+                    live.put_away(own.map(|(_, range)| range));
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether the instruction is part of the loop and made at most once in each of its rounds.
+    pub(super) fn once_per_round(&self, index: u32, inst: u32) -> bool {
+        let body = &self.cfg.loops[index as usize];
+        let block = self.cfg.block_of[inst as usize];
+        if !body.contains(block) {
+            return false;
+        }
+        let mut seen = vec![block];
+        let mut next = 0;
+        while let Some(&at) = seen.get(next) {
+            next += 1;
+            for &to in &self.cfg.successors[at as usize] {
+                if to == block && to != body.header {
+                    return false;
+                }
+                if to != body.header && body.contains(to) && !seen.contains(&to) {
+                    seen.push(to);
+                }
+            }
+        }
+        true
+    }
+
+    /// A loop is entered again: the handles that it stored before will be overwritten.
+    pub(super) fn lose_ranges(&self, header: u32, path: &mut Path) {
+        let Some(body) = self.cfg.loop_at(header) else { return };
+        let inside = |id: &CreateId| {
+            let call = id.chain.first().unwrap_or(&id.site);
+            id.any_chain
+                || call.0 != self.id
+                || self.cfg.block_of.get(call.1 as usize).is_some_and(|b| body.contains(*b))
+        };
+        let lost = |(id, live): (&CreateId, &Live)| live.range.is_some() && inside(id);
+        if path.threads.iter().any(lost) {
+            for (id, live) in &mut path.threads {
+                if inside(id) {
+                    live.range = None;
+                }
+            }
+        }
     }
 
     pub(super) fn induction_of(&mut self, phi: u32) -> Option<Induction> {
@@ -98,11 +178,9 @@ impl Flow<'_> {
             else {
                 continue;
             };
-            let Some(effects) = self.env.effects.of(*target) else { continue };
-            for effect in effects {
-                let Effect::Join { handle, by_address, .. } = effect else { continue };
-                let Some(value) = arguments.get(*handle as usize) else { continue };
-                let Some(place) = self.handle_place(inst, value, *by_address) else { continue };
+            for (handle, by_address) in self.joins_of(*target) {
+                let Some(value) = arguments.get(handle as usize) else { continue };
+                let Some(place) = self.handle_place(inst, value, by_address) else { continue };
                 let Some((index, range)) = self.handle_range(&place, true) else { continue };
                 let body = &self.cfg.loops[index as usize];
                 let block = self.cfg.block_of[inst as usize];
@@ -111,6 +189,39 @@ impl Flow<'_> {
                 }
             }
         }
+    }
+
+    /// The arguments of a function that it waits for, and whether they are handles' addresses.
+    fn joins_of(&self, target: FunctionId) -> Vec<(u32, bool)> {
+        if let Some(effects) = self.env.effects.of(target) {
+            let joins = effects.iter().filter_map(|effect| match effect {
+                Effect::Join { handle, by_address, .. } => Some((*handle, *by_address)),
+                _ => None,
+            });
+            return joins.collect();
+        }
+        let Some(summary) = (self.summaries)(target) else { return Vec::new() };
+        let Some((first, rest)) = summary.exits.split_first() else { return Vec::new() };
+        let argument = |sym: &Sym| match sym.as_atom() {
+            Some(Atom::Argument(LOCAL, index)) => Some(*index),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        for value in first.path.joined_values.iter() {
+            if let Some(index) = argument(value)
+                && rest.iter().all(|exit| exit.path.joined_values.contains(value))
+            {
+                found.push((index, false));
+            }
+        }
+        for place in first.path.joined.iter() {
+            if let Some(index) = argument(place)
+                && rest.iter().all(|exit| exit.path.joined.contains(place))
+            {
+                found.push((index, true));
+            }
+        }
+        found
     }
 
     /// Where the handle that a join waits for is stored. By value it must be loaded right before

@@ -17,6 +17,7 @@ mod compose;
 mod edges;
 mod handles;
 
+pub use calls::{KEPT, kept_at};
 pub use compose::compose;
 
 use crate::cfg::Cfg;
@@ -38,6 +39,8 @@ pub struct Env<'a> {
     pub stable: &'a FxHashSet<CallSite>,
     /// Objects that hold a thread handle and are written by something else than a create call.
     pub tainted_handles: &'a FxHashSet<u32>,
+    /// Objects that one store instruction alone writes, with that store.
+    pub copied_handles: &'a FxHashMap<u32, CallSite>,
     /// Objects with a lock that is made anew while threads may use it.
     pub reset_locks: &'a FxHashSet<u32>,
 }
@@ -278,7 +281,8 @@ impl<'a> Flow<'a> {
             }
             Op::Store { address, value, size, order, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, order.is_some());
-                self.escape_value(value, paths)
+                let stored = *size == 8 && self.store_handle(inst, (address, value), paths);
+                self.escape_value(value, paths) | stored
             }
             Op::AtomicRmw { address, value, size, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, true);

@@ -177,14 +177,21 @@ fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sym> {
     if data.births.len() != 1 || data.births[0].0 != MAIN || create.site.1 == u32::MAX {
         return None;
     }
+    // A helper that starts one thread in each call counts as often as it is called.
+    let site = match create.chain.as_slice() {
+        _ if create.any_chain => return None,
+        [] => create.site,
+        [call] if !instantiation.graph.is_in_cycle(create.site.0, create.site.1) => *call,
+        _ => return None,
+    };
     let module = &instantiation.program.module;
-    let body = module.function(create.site.0);
+    let body = module.function(site.0);
     let cfg = Cfg::new(body);
     let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
-    let block = cfg.block_of[create.site.1 as usize];
+    let block = cfg.block_of[site.1 as usize];
     let mut around = cfg.loops.iter().filter(|own| own.contains(block));
     let own = around.next()?;
-    if around.next().is_some() || !runs_once(whole, facts, (create.site.0, 0)) {
+    if around.next().is_some() || !runs_once(whole, facts, (site.0, 0)) {
         return None;
     }
     let head = &body.blocks[own.header as usize];
@@ -192,7 +199,7 @@ fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sym> {
         .find_map(|phi| induction(body, &cfg, &syms, &module.types, phi).filter(|i| i.step == 1))?;
     let context = (0u32..)
         .zip(&instantiation.contexts)
-        .find(|(_, context)| context.function == create.site.0)
+        .find(|(_, context)| context.function == site.0)
         .map(|(id, _)| id)?;
     let count = counter.bound?.plus(&counter.start.scaled(-1));
     count.substitute(&|atom| instantiation.bind(context, atom))

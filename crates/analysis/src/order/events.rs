@@ -3,12 +3,13 @@
 //! Only objects that exist once and that every use names exactly are followed. A word written
 //! through a pointer with several targets, by a library function or in parts is not.
 
-use racewarden_ir::{AtomicOrder, FunctionId, Op, RmwOp, Value};
+use racewarden_ir::{AtomicOrder, Function, FunctionId, Module, Op, RmwOp, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::values::Content;
 use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
-use crate::effects::Effect;
+use crate::effects::{Effect, Success};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +18,20 @@ pub enum Event {
     Team,
     Post(Location),
     Wait(Location),
+    /// To the channel whose descriptor is kept there, if that is known.
+    Send(Option<Location>),
+    Receive(Location),
     /// The word's number in [`Events::words`].
     Write(u32),
     Read(u32),
+    Fence(AtomicOrder),
 }
 
 #[derive(Debug, Clone)]
 pub struct Write {
     pub site: CallSite,
     /// The value when it is a constant.
-    pub value: Option<i64>,
+    pub value: Option<Content>,
     pub order: Option<AtomicOrder>,
     pub kind: WriteKind,
 }
@@ -36,7 +41,7 @@ pub enum WriteKind {
     Store,
     Exchange,
     /// With the value that must be there.
-    CompareExchange(Option<i64>),
+    CompareExchange(Option<Content>),
     Other,
 }
 
@@ -45,10 +50,44 @@ pub enum WriteKind {
 pub struct Word {
     pub place: Location,
     pub size: u64,
-    pub initial: Option<i64>,
+    pub initial: Option<Content>,
     pub writes: Vec<Write>,
-    /// Loads of the whole word.
-    pub loads: Vec<(CallSite, Option<AtomicOrder>)>,
+    pub looks: Vec<Look>,
+}
+
+/// An instruction whose result tells what was in the word.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The access itself.
+    pub site: CallSite,
+    /// The instruction that has the result.
+    pub result: u32,
+    pub order: Option<AtomicOrder>,
+    pub kind: LookKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookKind {
+    /// The result is the value.
+    Value,
+    /// The result is whether this value was there; it may be false all the same.
+    Equals(Option<Content>),
+}
+
+impl Look {
+    /// What the result may be when the word held this.
+    pub fn results(&self, content: Content) -> Option<Vec<Content>> {
+        match self.kind {
+            LookKind::Value => Some(vec![content]),
+            LookKind::Equals(expected) => match (expected?, content) {
+                (Content::Address, Content::Address) => None,
+                (expected, content) if expected == content => {
+                    Some(vec![Content::Bits(0), Content::Bits(1)])
+                }
+                _ => Some(vec![Content::Bits(0)]),
+            },
+        }
+    }
 }
 
 /// A barrier or semaphore with the calls that set it up.
@@ -69,6 +108,39 @@ pub struct Events {
     pub setups: FxHashMap<Location, Setup>,
     /// A barrier or semaphore is used that cannot be told from others.
     pub vague: bool,
+    /// How waits fail, for those whose result tells.
+    pub waits: FxHashMap<CallSite, Waiting>,
+    pub channels: Channels,
+}
+
+/// When a call has waited, and what it says otherwise.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// Who does not look at the result may rely on it.
+    pub certain: bool,
+    /// Results that say that nothing was waited for.
+    pub failures: Vec<Content>,
+}
+
+/// What the program does with descriptors.
+#[derive(Debug, Default)]
+pub struct Channels {
+    /// Calls that make a channel, by where they store its ends: the object or the word.
+    pub opened: FxHashMap<ObjectId, Vec<Opening>>,
+    /// The calls whose result is a channel.
+    results: FxHashMap<CallSite, bool>,
+    /// Something is done to descriptors that is not followed.
+    pub moved: bool,
+    pub closed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    pub site: CallSite,
+    /// The channel can be read back from the same descriptor (`eventfd`).
+    pub one_end: bool,
+    /// Reading waits, and there is nothing to read at first.
+    pub waits: bool,
 }
 
 struct Scan<'a> {
@@ -96,6 +168,7 @@ impl Events {
         for &function in &functions {
             scan.function(function);
         }
+        scan.keep_channels();
         scan.keep_words();
         let mut events = scan.events;
         for &function in &functions {
@@ -153,31 +226,55 @@ impl Scan<'_> {
     }
 
     fn function(&mut self, function: FunctionId) {
-        let body = self.instantiation.program.module.function(function);
+        let module = &self.instantiation.program.module;
+        let body = module.function(function);
         for (inst, instruction) in (0u32..).zip(&body.instructions) {
             let site = (function, inst);
             match &instruction.op {
                 Op::Load { address, size, order, .. } => {
                     if let Some(place) = self.exact(function, address) {
-                        self.word(place, *size).loads.push((site, *order));
+                        let (result, kind) = (inst, LookKind::Value);
+                        self.word(place, *size).looks.push(Look {
+                            site,
+                            result,
+                            order: *order,
+                            kind,
+                        });
                     }
                 }
                 Op::Store { address, value, size, order, .. } => {
-                    let value = self.constant(value);
+                    let value = constant(module, value);
                     let kind = WriteKind::Store;
                     self.write(address, *size, Write { site, value, order: *order, kind });
                 }
                 Op::AtomicRmw { address, op, value, size, order } => {
                     let (kind, value) = match op {
-                        RmwOp::Xchg => (WriteKind::Exchange, self.constant(value)),
+                        RmwOp::Xchg => (WriteKind::Exchange, constant(module, value)),
                         _ => (WriteKind::Other, None),
                     };
                     self.write(address, *size, Write { site, value, order: Some(*order), kind });
+                    if let Some(place) = self.exact(function, address) {
+                        let (order, kind) = (Some(*order), LookKind::Value);
+                        self.word(place, *size).looks.push(Look {
+                            site,
+                            result: inst,
+                            order,
+                            kind,
+                        });
+                    }
                 }
-                Op::CompareExchange { address, expected, new, size, success, .. } => {
-                    let kind = WriteKind::CompareExchange(self.constant(expected));
-                    let value = self.constant(new);
+                Op::CompareExchange { address, expected, new, size, success, failure } => {
+                    let expected = constant(module, expected);
+                    let kind = WriteKind::CompareExchange(expected);
+                    let value = constant(module, new);
                     self.write(address, *size, Write { site, value, order: Some(*success), kind });
+                    if let Some(place) = self.exact(function, address) {
+                        let looks = exchange_looks(body, site, expected, (*success, *failure));
+                        self.word(place, *size).looks.extend(looks);
+                    }
+                }
+                Op::Fence { order } => {
+                    self.events.at.insert(site, Event::Fence(*order));
                 }
                 Op::MemCopy { to, .. } | Op::MemSet { to, .. } => self.taint(function, to),
                 Op::Unknown { operands, .. } => {
@@ -192,20 +289,23 @@ impl Scan<'_> {
                         }
                     }
                     let (effects, points) = (self.instantiation.effects, self.instantiation.points);
-                    for effect in effects_of_call(effects, points, site, callee) {
-                        self.effect(site, effect, arguments);
+                    let all: Vec<&Effect> =
+                        effects_of_call(effects, points, site, callee).collect();
+                    let ends = all.iter().find_map(|effect| match effect {
+                        Effect::OpenChannel { ends, .. } => *ends,
+                        _ => None,
+                    });
+                    for effect in all {
+                        // What a call that makes a channel writes are the channel's ends.
+                        let is_end = matches!(effect, Effect::Access { pointer, .. }
+                            if Some(*pointer) == ends);
+                        if !is_end {
+                            self.effect(site, effect, arguments);
+                        }
                     }
                 }
                 _ => {}
             }
-        }
-    }
-
-    fn constant(&self, value: &Value) -> Option<i64> {
-        match value {
-            Value::Int { bits, .. } => i64::try_from(*bits).ok(),
-            Value::Null => Some(0),
-            _ => None,
         }
     }
 
@@ -216,15 +316,11 @@ impl Scan<'_> {
             size,
             initial,
             writes: Vec::new(),
-            loads: Vec::new(),
+            looks: Vec::new(),
         })
     }
 
-    fn write(&mut self, address: &Value, size: u64, mut write: Write) {
-        write.value = write.value.filter(|value| is_plain(*value, size));
-        if let WriteKind::CompareExchange(expected) = &mut write.kind {
-            *expected = expected.filter(|value| is_plain(*value, size));
-        }
+    fn write(&mut self, address: &Value, size: u64, write: Write) {
         match self.exact(write.site.0, address) {
             Some(place) => self.word(place, size).writes.push(write),
             None => self.taint(write.site.0, address),
@@ -240,17 +336,22 @@ impl Scan<'_> {
         self.tainted.extend(points.iter().map(|at| at.object));
     }
 
-    fn initial(&self, place: Location, size: u64) -> Option<i64> {
+    fn initial(&self, place: Location, size: u64) -> Option<Content> {
         let objects = &self.instantiation.points.locations().objects;
         let ObjectKind::Global(global) = objects[place.object as usize] else { return None };
         let data = self.instantiation.program.module.global(global).initializer.as_ref()?;
         let start = usize::try_from(place.offset).ok()?;
         let bytes = data.bytes.get(start..start.checked_add(size as usize)?)?;
-        if size > 8 || data.pointers.iter().any(|(at, _)| at.abs_diff(start as u64) < 8) {
+        if size > 8 {
             return None;
         }
+        if data.pointers.iter().any(|(at, _)| at.abs_diff(start as u64) < 8) {
+            let module = &self.instantiation.program.module;
+            let whole = data.pointers.iter().find(|(at, _)| *at == start as u64)?;
+            return constant(module, &whole.1).filter(|_| size == 8);
+        }
         let value = bytes.iter().rev().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
-        i64::try_from(value).ok().filter(|value| is_plain(*value, size))
+        Some(Content::Bits(value))
     }
 
     fn effect(&mut self, site: CallSite, effect: &Effect, arguments: &[Value]) {
@@ -259,6 +360,11 @@ impl Scan<'_> {
             Effect::TeamBarrier => {
                 self.events.at.insert(site, Event::Team);
             }
+            Effect::OpenChannel { .. }
+            | Effect::Send { .. }
+            | Effect::Receive { .. }
+            | Effect::CloseDescriptor { .. }
+            | Effect::MoveDescriptors { .. } => self.descriptor(site, effect, arguments),
             Effect::Barrier { barrier: object }
             | Effect::BarrierInit { barrier: object, .. }
             | Effect::SemaphoreInit { semaphore: object, .. }
@@ -280,8 +386,13 @@ impl Scan<'_> {
                     Effect::SemaphorePost { .. } => {
                         self.events.at.insert(site, Event::Post(place));
                     }
-                    Effect::SemaphoreWait { certain, .. } => {
+                    Effect::SemaphoreWait { certain, success, .. } => {
                         setup.uncertain |= !certain;
+                        let failures = match success {
+                            Success::NonZero => vec![Content::Bits(0)],
+                            _ => vec![Content::Bits(u64::from(u32::MAX))],
+                        };
+                        self.events.waits.insert(site, Waiting { certain: *certain, failures });
                         self.events.at.insert(site, Event::Wait(place));
                     }
                     _ => {}
@@ -309,6 +420,95 @@ impl Scan<'_> {
             }
             _ => {}
         }
+    }
+
+    fn descriptor(&mut self, site: CallSite, effect: &Effect, arguments: &[Value]) {
+        let value = |index: &Option<u32>| index.and_then(|index| arguments.get(index as usize));
+        let number = |index: &Option<u32>| match value(index) {
+            Some(Value::Int { bits, .. }) => Some(*bits),
+            _ => None,
+        };
+        match effect {
+            Effect::OpenChannel { ends, flags, count } => {
+                let blocks = flags.is_none() || number(flags).is_some_and(|f| f & NO_WAIT == 0);
+                let waits = blocks && (count.is_none() || number(count) == Some(0));
+                match value(ends) {
+                    None => {
+                        self.events.channels.results.insert(site, waits);
+                    }
+                    Some(ends) => match self.exact(site.0, ends) {
+                        Some(place) => {
+                            let opening = Opening { site, one_end: false, waits };
+                            self.events.channels.add(place.object, opening);
+                        }
+                        None => self.taint(site.0, ends),
+                    },
+                }
+            }
+            Effect::Send { descriptor } => {
+                let place = self.descriptor_place(site.0, arguments.get(*descriptor as usize));
+                self.events.at.insert(site, Event::Send(place));
+            }
+            Effect::Receive { descriptor, length, flags } => {
+                let sized = number(length).is_some_and(|length| length > 0);
+                let blocks = flags.is_none() || number(flags).is_some_and(|f| f & PEEK == 0);
+                let place = self.descriptor_place(site.0, arguments.get(*descriptor as usize));
+                if let Some(place) = place.filter(|_| blocks) {
+                    self.events.at.insert(site, Event::Receive(place));
+                    let mut failures = vec![Content::Bits(u64::MAX)];
+                    // Added to when the program is seen to close anything.
+                    if !sized {
+                        failures.push(Content::Bits(0));
+                    }
+                    self.events.waits.insert(site, Waiting { certain: sized, failures });
+                }
+            }
+            Effect::CloseDescriptor { .. } => self.events.channels.closed = true,
+            Effect::MoveDescriptors { number: index } => {
+                let harmless = number(index).is_some_and(|n| HARMLESS_CALLS.contains(&n));
+                self.events.channels.moved |= !harmless;
+            }
+            _ => {}
+        }
+    }
+
+    /// Where the descriptor is kept that was loaded just now.
+    fn descriptor_place(&self, function: FunctionId, value: Option<&Value>) -> Option<Location> {
+        let Value::Inst(inst) = value? else { return None };
+        let body = self.instantiation.program.module.function(function);
+        match &body.instructions[inst.index()].op {
+            Op::Load { address, size: 4, .. } => self.exact(function, address),
+            _ => None,
+        }
+    }
+
+    /// Finds the words that hold a channel because a call's result was stored there.
+    fn keep_channels(&mut self) {
+        let module = &self.instantiation.program.module;
+        let mut tainted: Vec<ObjectId> = Vec::new();
+        for word in self.words.values() {
+            for write in &word.writes {
+                let body = module.function(write.site.0);
+                let opened = match &body.instructions[write.site.1 as usize].op {
+                    Op::Store { value: Value::Inst(call), .. } => {
+                        let call = (write.site.0, call.0);
+                        self.events.channels.results.get(&call).map(|waits| (call, *waits))
+                    }
+                    _ => None,
+                };
+                match opened {
+                    Some((site, waits)) if word.place.offset == 0 => {
+                        let opening = Opening { site, one_end: true, waits };
+                        self.events.channels.add(word.place.object, opening);
+                    }
+                    _ => tainted.push(word.place.object),
+                }
+            }
+        }
+        let channels = &mut self.events.channels;
+        channels.opened.retain(|object, openings| {
+            openings.len() == 1 && !self.tainted.contains(object) && !tainted.contains(object)
+        });
     }
 
     /// Keeps the words that threads can tell each other something by.
@@ -339,8 +539,8 @@ impl Scan<'_> {
                 && !self.tainted.contains(&word.place.object)
             {
                 let number = self.events.words.len() as u32;
-                for (load, _) in &word.loads {
-                    self.events.at.insert(*load, Event::Read(number));
+                for look in &word.looks {
+                    self.events.at.insert(look.site, Event::Read(number));
                 }
                 for write in &word.writes {
                     self.events.at.insert(write.site, Event::Write(number));
@@ -351,10 +551,59 @@ impl Scan<'_> {
     }
 }
 
-/// Whether the value is the same read as signed and as unsigned.
-fn is_plain(value: i64, size: u64) -> bool {
-    (0..=i64::from(i32::MAX)).contains(&value) && (size >= 4 || value < 1 << (8 * size - 1))
+/// The value when it is a constant.
+fn constant(module: &Module, value: &Value) -> Option<Content> {
+    match value {
+        Value::Int { bits, .. } => Some(Content::Bits(*bits)),
+        Value::Null => Some(Content::Bits(0)),
+        // A symbol that is only declared may be weak, and null.
+        Value::Global(global) if module.global(*global).initializer.is_some() => {
+            Some(Content::Address)
+        }
+        _ => None,
+    }
 }
+
+/// What the two parts of a compare-and-exchange's result tell.
+fn exchange_looks(
+    body: &Function,
+    site: CallSite,
+    expected: Option<Content>,
+    (success, failure): (AtomicOrder, AtomicOrder),
+) -> Vec<Look> {
+    let mut looks = Vec::new();
+    for (result, instruction) in (0u32..).zip(&body.instructions) {
+        if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &instruction.op
+            && from.0 == site.1
+        {
+            let acquires = |order| {
+                matches!(order, AtomicOrder::Acquire | AtomicOrder::AcqRel | AtomicOrder::SeqCst)
+            };
+            let (kind, order) = match **path {
+                [0] if acquires(failure) => (LookKind::Value, success),
+                [0] => (LookKind::Value, failure),
+                [1] => (LookKind::Equals(expected), success),
+                _ => continue,
+            };
+            looks.push(Look { site, result, order: Some(order), kind });
+        }
+    }
+    looks
+}
+
+impl Channels {
+    fn add(&mut self, object: ObjectId, opening: Opening) {
+        self.opened.entry(object).or_default().push(opening);
+    }
+}
+
+/// `O_NONBLOCK`, `SOCK_NONBLOCK`, `EFD_NONBLOCK`.
+const NO_WAIT: u64 = 0x800;
+/// `MSG_PEEK` and `MSG_DONTWAIT`.
+const PEEK: u64 = 0x42;
+/// System calls of x86-64 that touch no descriptor: sched_yield, nanosleep, getpid, gettid, futex,
+/// getcpu.
+const HARMLESS_CALLS: [u64; 6] = [24, 35, 39, 186, 202, 309];
 
 /// Writes of a word that is still looked at.
 const MAX_WRITES: usize = 16;

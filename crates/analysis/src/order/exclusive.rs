@@ -6,16 +6,16 @@
 //! thread's whole control flow, and one post or store without a wait before it makes the object
 //! worthless. Taking must acquire and giving back release, as C11 defines it.
 
-use racewarden_ir::{AtomicOrder, FunctionId, Op, Value};
+use racewarden_ir::{AtomicOrder, FunctionId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, Word, Write, WriteKind};
+use super::events::{Event, LookKind, Word, Write, WriteKind};
 use super::handoff::{Tables, is_set_up, waits_for_certain};
 use super::timeline::{Branch, NodeId, Timeline};
+use super::values::Content;
 use super::{Facts, Stand};
 use crate::digests::Whole;
 use crate::pointsto::{CallSite, Location};
-use crate::sym::{Atom, LOCAL};
 use crate::threads::RootId;
 
 pub struct Exclusive {
@@ -139,7 +139,7 @@ fn lock_word(
     word: &Word,
     tables: &mut Tables,
 ) -> Option<Exclusive> {
-    let free = word.initial?;
+    let free = word.initial.filter(|initial| *initial != Content::Address)?;
     if !word.writes.iter().all(|write| is_lock_use(write, free)) {
         return None;
     }
@@ -169,7 +169,7 @@ fn lock_word(
     Some(Exclusive { held })
 }
 
-fn is_lock_use(write: &Write, free: i64) -> bool {
+fn is_lock_use(write: &Write, free: Content) -> bool {
     use AtomicOrder::{AcqRel, Acquire, Release, SeqCst};
     let acquires = matches!(write.order, Some(Acquire | AcqRel | SeqCst));
     let releases = matches!(write.order, Some(Release | AcqRel | SeqCst));
@@ -182,45 +182,24 @@ fn is_lock_use(write: &Write, free: i64) -> bool {
     }
 }
 
-/// The branches that are taken just when the operation found the word free.
+/// The branches that are taken only when the operation found the word free.
 fn success_edges(
     whole: &Whole<'_>,
     word: &Word,
-    free: i64,
+    free: Content,
     taker: &Write,
     tables: &mut Tables,
 ) -> Vec<(FunctionId, Branch)> {
-    let (function, inst) = taker.site;
-    let body = whole.instantiation.program.module.function(function);
     let mut edges = Vec::new();
-    // The value that was there, or for a compare-and-exchange whether it succeeded.
-    let mut sources: Vec<(Atom, bool)> = Vec::new();
-    if taker.kind == WriteKind::Exchange {
-        sources.push((Atom::Inst(LOCAL, inst), false));
-    }
-    for (index, instruction) in (0u32..).zip(&body.instructions) {
-        if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &instruction.op
-            && from.0 == inst
-        {
-            sources.push((Atom::Inst(LOCAL, index), **path == [1]));
-        }
-    }
-    for (atom, is_success) in sources {
-        let Atom::Inst(_, source) = atom else { continue };
-        for test in tables.tests(whole, function, source) {
-            let success = if is_success { 1 } else { free };
-            let mut failures: Vec<i64> = if is_success {
-                vec![0]
-            } else {
-                word.writes.iter().filter_map(|w| w.value).filter(|v| *v != free).collect()
-            };
-            failures.dedup();
-            if test.takes(&atom, success) == Some(true)
-                && failures.iter().all(|value| test.takes(&atom, *value) == Some(false))
-            {
-                edges.push((function, test.branch));
-            }
-        }
+    for look in word.looks.iter().filter(|look| look.site == taker.site) {
+        let mut failures: Vec<Content> = match look.kind {
+            LookKind::Equals(_) => vec![Content::Bits(0)],
+            LookKind::Value => word.writes.iter().filter_map(|w| w.value).collect(),
+        };
+        failures.retain(|content| look.kind != LookKind::Value || *content != free);
+        failures.sort_unstable();
+        failures.dedup();
+        edges.extend(tables.refused(whole, (look.site.0, look.result), &failures));
     }
     edges
 }

@@ -1,7 +1,8 @@
 //! Hand-off: one thread goes on only when another has told it to, after what it did before.
 //!
 //! A semaphore that starts at zero and that one thread alone posts: whoever has waited for it comes
-//! after everything which that thread does before its first post. A flag likewise, where the wait is
+//! after everything which that thread does before its first post. The same for a pipe, a socket pair
+//! or an event counter that one thread alone writes to. A flag likewise, where the wait is
 //! a branch on its value: no value but those that one thread alone writes lets the branch be taken,
 //! and the write is released and the read acquired, or both happen under one lock. The first access
 //! must not be reachable from a post or such a write, the second not reachable without the wait or
@@ -12,17 +13,17 @@
 
 use std::sync::Arc;
 
-use racewarden_ir::{AtomicOrder, FunctionId, Op, Value};
-use rustc_hash::FxHashMap;
+use racewarden_ir::{AtomicOrder, Function, FunctionId, Op, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, Word};
+use super::events::{Event, Look, Word, Write};
 use super::timeline::{Branch, NodeId, Timeline};
+use super::values::{self, Content, Ways};
 use super::{Facts, Stand, is_single, runs_once};
 use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
 use crate::digests::Whole;
 use crate::pointsto::{CallSite, Location};
-use crate::sym::{Atom, LOCAL, Oracle, Sym, SymTable};
 use crate::threads::RootId;
 
 pub struct Handoff {
@@ -52,27 +53,88 @@ impl Handoff {
 
 pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Handoff> {
     let mut found = Vec::new();
+    let mut tables = Tables::default();
     if !facts.events.vague {
         let mut places: Vec<Location> = facts.events.setups.keys().copied().collect();
         places.sort_unstable();
-        found.extend(places.into_iter().filter_map(|place| semaphore(whole, facts, place)));
+        for place in places {
+            found.extend(semaphore(whole, facts, place, &mut tables));
+        }
     }
-    let mut tables = Tables::default();
+    let mut received: Vec<Location> = facts
+        .events
+        .sites()
+        .filter_map(|(_, event)| match event {
+            Event::Receive(place) => Some(*place),
+            _ => None,
+        })
+        .collect();
+    received.sort_unstable();
+    received.dedup();
+    for place in received {
+        found.extend(channel(whole, facts, place, &mut tables));
+    }
     for (number, word) in (0u32..).zip(&facts.events.words) {
         flag(whole, facts, number, word, &mut tables, &mut found);
     }
     found
 }
 
-fn semaphore(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Handoff> {
+fn semaphore(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    place: Location,
+    tables: &mut Tables,
+) -> Option<Handoff> {
     let zero = |value: &Value| matches!(value, Value::Int { bits: 0, .. });
-    if !is_set_up(whole, facts, place, zero) || !waits_for_certain(whole, facts, place) {
+    if !is_set_up(whole, facts, place, zero) {
         return None;
     }
+    let posts = |event: &Event| *event == Event::Post(place);
+    let waits = |event: &Event| *event == Event::Wait(place);
+    waited(whole, facts, &posts, &waits, &[], tables)
+}
+
+/// A pipe, socket pair or event counter: whoever has read from it comes after the one who wrote.
+fn channel(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    place: Location,
+    tables: &mut Tables,
+) -> Option<Handoff> {
+    let channels = &facts.events.channels;
+    let [opening] = channels.opened.get(&place.object)?.as_slice() else { return None };
+    if channels.moved || !opening.waits || !runs_once(whole, facts, opening.site) {
+        return None;
+    }
+    let sends = |event: &Event| match event {
+        Event::Send(None) => true,
+        Event::Send(Some(to)) if to.object == place.object => {
+            opening.one_end || to.offset != place.offset
+        }
+        // Another channel's end.
+        Event::Send(Some(to)) => !channels.opened.contains_key(&to.object),
+        _ => false,
+    };
+    let receives = |event: &Event| *event == Event::Receive(place);
+    // Nothing more to read is no failure as long as nobody closes an end.
+    let closed = if channels.closed { [Content::Bits(0)].as_slice() } else { &[] };
+    waited(whole, facts, &sends, &receives, closed, tables)
+}
+
+/// One thread alone tells; whoever has waited comes after what that thread did before it first told.
+fn waited(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    tells: &dyn Fn(&Event) -> bool,
+    waits: &dyn Fn(&Event) -> bool,
+    failures: &[Content],
+    tables: &mut Tables,
+) -> Option<Handoff> {
     let mut owners: Vec<RootId> = facts
         .events
         .sites()
-        .filter(|(_, event)| **event == Event::Post(place))
+        .filter(|(_, event)| tells(event))
         .flat_map(|(site, _)| facts.runners(site.0).iter().copied())
         .collect();
     owners.sort_unstable();
@@ -82,18 +144,35 @@ fn semaphore(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Handof
         return None;
     }
     let own = facts.timelines.get(owner)?;
-    let posts = own.events().filter(|(_, event)| **event == Event::Post(place)).map(|(id, _)| id);
-    let announced = own.reach(posts, |_, _, _| true);
-    let waits = |timeline: &Timeline, node: NodeId| {
-        timeline.nodes[node as usize].event == Some(Event::Wait(place))
-    };
+    let first = own.events().filter(|(_, event)| tells(event)).map(|(id, _)| id);
+    let announced = own.reach(first, |_, _, _| true);
+    // Calls that have waited when they return, and branches that say so.
+    let mut calls: FxHashSet<CallSite> = FxHashSet::default();
+    let mut branches: Vec<(FunctionId, Branch)> = Vec::new();
+    for (site, _) in facts.events.sites().filter(|(_, event)| waits(event)) {
+        let Some(waiting) = facts.events.waits.get(site) else { continue };
+        if is_used(whole, *site) {
+            let failures: Vec<Content> = waiting.failures.iter().chain(failures).copied().collect();
+            branches.extend(tables.refused(whole, *site, &failures));
+        } else if waiting.certain && failures.is_empty() {
+            calls.insert(*site);
+        }
+    }
     let mut told = FxHashMap::default();
     for (root, timeline) in &facts.timelines {
-        if timeline.events().any(|(_, event)| *event == Event::Wait(place)) {
-            let first = (!waits(timeline, 0)).then_some(0);
-            let reached = timeline.reach(first, |_, _, to| !waits(timeline, to));
-            told.insert(*root, reached.into_iter().map(|reached| !reached).collect());
+        if !timeline.events().any(|(_, event)| waits(event)) {
+            continue;
         }
+        let stops = |id: NodeId| {
+            let node = &timeline.nodes[id as usize];
+            node.event.as_ref().is_some_and(waits) && calls.contains(&(node.function, node.start))
+        };
+        let start = (!stops(0)).then_some(0);
+        let reached = timeline.reach(start, |from, branch, to| {
+            let function = timeline.nodes[from as usize].function;
+            !stops(to) && !branch.is_some_and(|branch| branches.contains(&(function, branch)))
+        });
+        told.insert(*root, reached.into_iter().map(|reached| !reached).collect());
     }
     Some(Handoff { owner: Some(*owner), announced, told })
 }
@@ -107,16 +186,18 @@ pub fn is_set_up(
 ) -> bool {
     let Some(setup) = facts.events.setups.get(&place) else { return false };
     let [(site, Some(count))] = setup.calls.as_slice() else { return false };
-    !setup.uncertain && value(count) && runs_once(whole, facts, *site)
+    value(count) && runs_once(whole, facts, *site)
 }
 
 /// Whether nobody looks at the result of a wait, which says that it did not happen.
 pub fn waits_for_certain(whole: &Whole<'_>, facts: &Facts, place: Location) -> bool {
-    facts
-        .events
-        .sites()
-        .filter(|(_, event)| **event == Event::Wait(place))
-        .all(|(site, _)| !is_used(whole, *site))
+    let uncertain = facts.events.setups.get(&place).is_none_or(|setup| setup.uncertain);
+    !uncertain
+        && facts
+            .events
+            .sites()
+            .filter(|(_, event)| **event == Event::Wait(place))
+            .all(|(site, _)| !is_used(whole, *site))
 }
 
 fn is_used(whole: &Whole<'_>, site: CallSite) -> bool {
@@ -131,103 +212,75 @@ fn is_used(whole: &Whole<'_>, site: CallSite) -> bool {
     used
 }
 
-/// Branches of functions by the instructions whose values they depend on.
+/// Where control goes in functions when a value is known.
 #[derive(Default)]
 pub struct Tables {
-    known: FxHashMap<FunctionId, FxHashMap<u32, Vec<Arc<Test>>>>,
-}
-
-struct Nothing;
-
-impl Oracle for Nothing {
-    fn is_stable(&self, _: u32) -> bool {
-        false
-    }
-
-    fn result_of(&self, _: u32) -> Option<Sym> {
-        None
-    }
-}
-
-/// A way out of a block that is taken depending on one value.
-pub struct Test {
-    pub branch: Branch,
-    condition: Sym,
-    /// The values of the condition that lead there; those of the other ways otherwise.
-    values: Vec<i64>,
-    otherwise: bool,
-}
-
-impl Test {
-    /// Whether the way is taken when the atom has this value; `None` when that cannot be told.
-    pub fn takes(&self, atom: &Atom, value: i64) -> Option<bool> {
-        let value = self.condition.evaluate(atom, value)?;
-        Some(self.values.contains(&value) != self.otherwise)
-    }
+    flows: FxHashMap<FunctionId, Arc<Cfg>>,
+    ways: FxHashMap<(FunctionId, u32, Content), Option<Arc<Ways>>>,
 }
 
 impl Tables {
-    /// The branches of a function that depend on the instruction's value.
-    pub fn tests(&mut self, whole: &Whole<'_>, function: FunctionId, inst: u32) -> Vec<Arc<Test>> {
-        let table = self.known.entry(function).or_insert_with(|| {
-            let mut table: FxHashMap<u32, Vec<Arc<Test>>> = FxHashMap::default();
-            for test in all_tests(whole, function) {
-                let test = Arc::new(test);
-                test.condition.visit(&mut |atom| {
-                    if let Atom::Inst(LOCAL, inst) = atom {
-                        table.entry(*inst).or_default().push(test.clone());
-                    }
-                });
-            }
-            table
-        });
-        table.get(&inst).cloned().unwrap_or_default()
+    pub fn cfg(&mut self, whole: &Whole<'_>, function: FunctionId) -> Arc<Cfg> {
+        let module = &whole.instantiation.program.module;
+        let new = || Arc::new(Cfg::new(module.function(function)));
+        self.flows.entry(function).or_insert_with(new).clone()
+    }
+
+    fn ways(&mut self, whole: &Whole<'_>, source: CallSite, content: Content) -> Option<Arc<Ways>> {
+        let cfg = self.cfg(whole, source.0);
+        let module = &whole.instantiation.program.module;
+        let new = || {
+            let body = module.function(source.0);
+            values::ways(body, &cfg, &module.types, source.1, content).map(Arc::new)
+        };
+        self.ways.entry((source.0, source.1, content)).or_insert_with(new).clone()
+    }
+
+    /// The branches that control may take when the result is one of these.
+    fn any_way(
+        &mut self,
+        whole: &Whole<'_>,
+        source: CallSite,
+        results: &[Content],
+    ) -> Option<Vec<Arc<Ways>>> {
+        results.iter().map(|content| self.ways(whole, source, *content)).collect()
+    }
+
+    /// Branches that none of these results lets control take, of blocks that come after the
+    /// instruction for certain.
+    pub fn refused(
+        &mut self,
+        whole: &Whole<'_>,
+        source: CallSite,
+        results: &[Content],
+    ) -> Vec<(FunctionId, Branch)> {
+        let Some(ways) = self.any_way(whole, source, results) else { return Vec::new() };
+        let cfg = self.cfg(whole, source.0);
+        let mut found: Vec<(FunctionId, Branch)> = borders(&cfg, source.1, &ways)
+            .filter(|edge| ways.iter().all(|ways| !ways.edges.contains(edge)))
+            .map(|(block, to)| (source.0, Branch { block, to }))
+            .collect();
+        found.sort_unstable_by_key(|(_, branch)| (branch.block, branch.to));
+        found.dedup();
+        found
     }
 }
 
-fn all_tests(whole: &Whole<'_>, function: FunctionId) -> Vec<Test> {
-    let module = &whole.instantiation.program.module;
-    let body = module.function(function);
-    let cfg = Cfg::new(body);
-    let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
-    let mut tests = Vec::new();
-    for &block in &cfg.order {
-        let end = body.blocks[block as usize].end.index();
-        let Some(last) = body.instructions.get(end.wrapping_sub(1)) else { continue };
-        let way = |to: u32, condition: &Sym, values: Vec<i64>, otherwise: bool| Test {
-            branch: Branch { block, to },
-            condition: condition.clone(),
-            values,
-            otherwise,
-        };
-        match &last.op {
-            Op::Branch { condition, then, otherwise } if then != otherwise => {
-                if let Some(condition) = syms.value(condition, &module.types) {
-                    tests.push(way(then.0, &condition, vec![0], true));
-                    tests.push(way(otherwise.0, &condition, vec![0], false));
-                }
-            }
-            Op::Switch { value, cases, default } => {
-                let Some(condition) = syms.value(value, &module.types) else { continue };
-                let constant = |value: &Value| syms.value(value, &module.types)?.as_constant();
-                let all: Option<Vec<(u32, i64)>> =
-                    cases.iter().map(|case| Some((case.block.0, constant(&case.value)?))).collect();
-                let Some(all) = all else { continue };
-                let values = |test: &dyn Fn(u32) -> bool| -> Vec<i64> {
-                    all.iter().filter(|(at, _)| test(*at)).map(|(_, value)| *value).collect()
-                };
-                let mut targets: Vec<u32> = all.iter().map(|(to, _)| *to).collect();
-                targets.sort_unstable();
-                targets.dedup();
-                for to in targets.into_iter().filter(|to| *to != default.0) {
-                    tests.push(way(to, &condition, values(&|at| at == to), false));
-                }
-                tests.push(way(default.0, &condition, values(&|at| at != default.0), true));
-            }
-            _ => {}
-        }
-    }
-    tests
+/// Branches where control with one of the results stops.
+fn borders<'a>(
+    cfg: &'a Cfg,
+    source: u32,
+    ways: &'a [Arc<Ways>],
+) -> impl Iterator<Item = (u32, u32)> + 'a {
+    let after = move |block: &&u32| values::dominates(cfg, source, **block);
+    ways.iter().flat_map(move |ways| {
+        ways.blocks.iter().filter(after).flat_map(move |block| {
+            cfg.successors[*block as usize]
+                .iter()
+                .map(move |to| (*block, *to))
+                .filter(|edge| !ways.edges.contains(edge))
+        })
+    })
 }
 
 /// A branch that is taken only after some writes, by which thread.
@@ -235,6 +288,11 @@ struct Gate {
     at: (FunctionId, Branch),
     owner: Option<RootId>,
     writes: Vec<CallSite>,
+    /// The look itself acquires what the writer released, or a fence after it has to.
+    acquires: bool,
+    /// Likewise for the writes.
+    releases: bool,
+    look: CallSite,
 }
 
 fn flag(
@@ -245,33 +303,12 @@ fn flag(
     tables: &mut Tables,
     found: &mut Vec<Handoff>,
 ) {
+    let Some(initial) = word.initial else { return };
     let mut gates = Vec::new();
-    for (load, order) in &word.loads {
-        let atom = Atom::Inst(LOCAL, load.1);
-        for test in tables.tests(whole, load.0, load.1) {
-            let lets = |value: Option<i64>| {
-                value.is_none_or(|value| test.takes(&atom, value) != Some(false))
-            };
-            if lets(word.initial) {
-                continue;
-            }
-            let writes: Vec<_> = word.writes.iter().filter(|w| lets(w.value)).collect();
-            let mut owners: Vec<RootId> =
-                writes.iter().flat_map(|w| facts.runners(w.site.0).iter().copied()).collect();
-            owners.sort_unstable();
-            owners.dedup();
-            let owner = match owners.as_slice() {
-                [] => None,
-                [owner] if is_single(whole, *owner) => Some(*owner),
-                _ => continue,
-            };
-            let passes = |write: &&super::events::Write| {
-                synchronises(*order, write.order) || share_lock(whole, facts, *load, write.site)
-            };
-            if writes.iter().all(passes) {
-                let writes = writes.iter().map(|write| write.site).collect();
-                gates.push(Gate { at: (load.0, test.branch), owner, writes });
-            }
+    for look in &word.looks {
+        for view in views(whole, look, tables) {
+            gates
+                .extend(gates_of(whole, facts, word, &view, initial, tables).into_iter().flatten());
         }
     }
     let mut kinds: Vec<(Option<RootId>, Vec<CallSite>)> =
@@ -283,6 +320,168 @@ fn flag(
     }
 }
 
+/// Where a branch finds what a look has found: the result itself, or a variable that has it or one
+/// of some constants (`while (!seen) { lock(); seen = flag; unlock(); }`).
+struct View<'a> {
+    look: &'a Look,
+    inst: u32,
+    /// What of the look's result gets into the variable.
+    taken: u32,
+    otherwise: Vec<Content>,
+}
+
+impl View<'_> {
+    fn results(
+        &self,
+        whole: &Whole<'_>,
+        content: Content,
+        tables: &mut Tables,
+    ) -> Option<Vec<Content>> {
+        let results = self.look.results(content)?;
+        if self.taken == self.look.result {
+            return Some(results);
+        }
+        let cfg = tables.cfg(whole, self.look.site.0);
+        let module = &whole.instantiation.program.module;
+        let body = module.function(self.look.site.0);
+        let taken = |content: &Content| {
+            let given = (self.look.result, *content);
+            values::result(body, &cfg, &module.types, given, self.taken)
+        };
+        results.iter().map(taken).collect()
+    }
+}
+
+fn views<'a>(whole: &Whole<'_>, look: &'a Look, tables: &mut Tables) -> Vec<View<'a>> {
+    let body = whole.instantiation.program.module.function(look.site.0);
+    let cfg = tables.cfg(whole, look.site.0);
+    let mut found =
+        vec![View { look, inst: look.result, taken: look.result, otherwise: Vec::new() }];
+    for (inst, instruction) in (0u32..).zip(&body.instructions) {
+        let reachable = cfg.position[cfg.block_of[inst as usize] as usize] != crate::cfg::NONE;
+        if !matches!(instruction.op, Op::Phi { .. }) || !reachable {
+            continue;
+        }
+        if let Some((taken, otherwise)) = leaves_of(body, inst, look.result) {
+            found.push(View { look, inst, taken, otherwise });
+        }
+    }
+    found
+}
+
+/// The one part of the look's result, and the constants, that a phi may have.
+fn leaves_of(body: &Function, phi: u32, result: u32) -> Option<(u32, Vec<Content>)> {
+    let mut seen = vec![phi];
+    let mut next = 0;
+    let (mut taken, mut constants) = (None, Vec::new());
+    while let Some(&inst) = seen.get(next) {
+        next += 1;
+        let Op::Phi { incoming } = &body.instructions[inst as usize].op else { return None };
+        for edge in incoming {
+            match &edge.value {
+                Value::Int { bits, .. } => constants.push(Content::Bits(*bits)),
+                Value::Null => constants.push(Content::Bits(0)),
+                Value::Inst(value) => {
+                    if matches!(body.instructions[value.index()].op, Op::Phi { .. }) {
+                        if !seen.contains(&value.0) {
+                            seen.push(value.0);
+                        }
+                    } else if stems_from(body, value.0, result)
+                        && taken.is_none_or(|other| other == value.0)
+                    {
+                        taken = Some(value.0);
+                    } else {
+                        return None;
+                    }
+                }
+                _ => return None,
+            }
+        }
+    }
+    Some((taken?, constants))
+}
+
+/// Whether the value is computed from nothing but the result.
+fn stems_from(body: &Function, mut inst: u32, result: u32) -> bool {
+    while inst != result {
+        inst = match &body.instructions[inst as usize].op {
+            Op::Cast { value: Value::Inst(value), .. }
+            | Op::Freeze { value: Value::Inst(value) }
+            | Op::Compare {
+                left: Value::Inst(value),
+                right: Value::Int { .. } | Value::Null,
+                ..
+            } => value.0,
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// The branches that depend on what the look has found.
+fn gates_of(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    word: &Word,
+    view: &View<'_>,
+    initial: Content,
+    tables: &mut Tables,
+) -> Option<Vec<Gate>> {
+    let (look, source) = (view.look, (view.look.site.0, view.inst));
+    let mut first = view.results(whole, initial, tables)?;
+    first.extend(&view.otherwise);
+    let at_first = tables.any_way(whole, source, &first)?;
+    let mut by_write = Vec::new();
+    for write in &word.writes {
+        let results = write.value.and_then(|value| view.results(whole, value, tables));
+        by_write.push(match results {
+            Some(results) => Some(tables.any_way(whole, source, &results)?),
+            None => None,
+        });
+    }
+    let cfg = tables.cfg(whole, source.0);
+    let lets = |ways: &[Arc<Ways>], edge: &(u32, u32)| ways.iter().any(|w| w.edges.contains(edge));
+    let mut edges: Vec<(u32, u32)> = borders(&cfg, view.inst, &at_first).collect();
+    for ways in by_write.iter().flatten() {
+        edges.extend(borders(&cfg, view.inst, ways));
+    }
+    edges.sort_unstable();
+    edges.dedup();
+    edges.retain(|edge| !lets(&at_first, edge));
+    let mut gates = Vec::new();
+    for (block, to) in edges {
+        let writes: Vec<&Write> = word
+            .writes
+            .iter()
+            .zip(&by_write)
+            .filter(|(_, ways)| ways.as_ref().is_none_or(|ways| lets(ways, &(block, to))))
+            .map(|(write, _)| write)
+            .collect();
+        let mut owners: Vec<RootId> =
+            writes.iter().flat_map(|w| facts.runners(w.site.0).iter().copied()).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        let owner = match owners.as_slice() {
+            [] => None,
+            [owner] if is_single(whole, *owner) => Some(*owner),
+            _ => continue,
+        };
+        let atomic = look.order.is_some() && writes.iter().all(|write| write.order.is_some());
+        let locked = writes.iter().all(|w| share_lock(whole, facts, look.site, w.site));
+        if atomic || locked {
+            gates.push(Gate {
+                at: (look.site.0, Branch { block, to }),
+                owner,
+                acquires: locked || acquires(look.order),
+                releases: locked || writes.iter().all(|write| releases(write.order)),
+                writes: writes.iter().map(|write| write.site).collect(),
+                look: look.site,
+            });
+        }
+    }
+    Some(gates)
+}
+
 /// What is told by just these writes: a branch that needs fewer of them needs one of them too.
 fn told_by(
     facts: &Facts,
@@ -291,45 +490,121 @@ fn told_by(
     writes: &[CallSite],
     gates: &[Gate],
 ) -> Option<Handoff> {
-    let closed: Vec<(FunctionId, Branch)> = gates
+    let closed: Vec<&Gate> = gates
         .iter()
         .filter(|gate| gate.writes.iter().all(|write| writes.contains(write)))
-        .map(|gate| gate.at)
         .collect();
     let announced = match owner {
         None => Vec::new(),
         Some(owner) => {
             let own = facts.timelines.get(&owner)?;
-            let tells = own
+            let tells: Vec<NodeId> = own
                 .events()
                 .filter(|(id, event)| {
                     let node = &own.nodes[*id as usize];
                     **event == Event::Write(number) && writes.contains(&(node.function, node.start))
                 })
-                .map(|(id, _)| id);
-            own.reach(tells, |_, _, _| true)
+                .map(|(id, _)| id)
+                .collect();
+            let mut announced = own.reach(tells.iter().copied(), |_, _, _| true);
+            if !closed.iter().all(|gate| gate.releases) {
+                unreleased(own, &tells, &mut announced);
+            }
+            announced
         }
     };
     let mut told = FxHashMap::default();
     for (root, timeline) in &facts.timelines {
-        if !closed.iter().any(|(function, _)| timeline.has(*function)) {
-            continue;
+        if closed.iter().any(|gate| timeline.has(gate.at.0)) {
+            told.insert(*root, told_nodes(timeline, &closed));
         }
-        let open = |from: NodeId, branch: Option<Branch>, _: NodeId| {
-            let function = timeline.nodes[from as usize].function;
-            !branch.is_some_and(|branch| closed.contains(&(function, branch)))
-        };
-        let reached = timeline.reach([0], open);
-        told.insert(*root, reached.into_iter().map(|reached| !reached).collect());
     }
     Some(Handoff { owner, announced, told })
 }
 
-/// Whether the read that sees the write comes after all that the writer did before.
-fn synchronises(read: Option<AtomicOrder>, write: Option<AtomicOrder>) -> bool {
-    use AtomicOrder::{AcqRel, Acquire, Release, SeqCst};
-    matches!(read, Some(Acquire | AcqRel | SeqCst))
-        && matches!(write, Some(Release | AcqRel | SeqCst))
+/// Adds what no release fence separates from a relaxed write that tells.
+fn unreleased(timeline: &Timeline, tells: &[NodeId], announced: &mut [bool]) {
+    let mut before: Vec<Vec<NodeId>> = vec![Vec::new(); timeline.nodes.len()];
+    for (id, node) in (0u32..).zip(&timeline.nodes) {
+        for (to, _) in &node.next {
+            before[*to as usize].push(id);
+        }
+    }
+    let mut stack: Vec<NodeId> = tells.iter().flat_map(|t| before[*t as usize].clone()).collect();
+    let mut seen = vec![false; timeline.nodes.len()];
+    while let Some(node) = stack.pop() {
+        if std::mem::replace(&mut seen[node as usize], true) {
+            continue;
+        }
+        announced[node as usize] = true;
+        // What follows the fence in its node is not before it.
+        if !is_fence(timeline, node, releases) {
+            stack.extend(&before[node as usize]);
+        }
+    }
+}
+
+fn is_fence(timeline: &Timeline, node: NodeId, kind: impl Fn(Option<AtomicOrder>) -> bool) -> bool {
+    matches!(timeline.nodes[node as usize].event, Some(Event::Fence(order)) if kind(Some(order)))
+}
+
+/// Nodes that are reached only through one of the gates, and where it needs one a fence after it.
+fn told_nodes(timeline: &Timeline, gates: &[&Gate]) -> Vec<bool> {
+    // Before a gate, after it but before a fence, told.
+    const NOT: usize = 0;
+    const SEEN: usize = 1;
+    const TOLD: usize = 2;
+    let sure: Vec<bool> =
+        gates.iter().map(|gate| gate.acquires || is_fenced(timeline, gate)).collect();
+    let mut reached = vec![[false; 2]; timeline.nodes.len()];
+    let mut stack: Vec<(NodeId, usize)> = vec![(0, NOT)];
+    while let Some((node, stage)) = stack.pop() {
+        if std::mem::replace(&mut reached[node as usize][stage], true) {
+            continue;
+        }
+        let function = timeline.nodes[node as usize].function;
+        for &(to, branch) in &timeline.nodes[node as usize].next {
+            let passed = branch.and_then(|branch| {
+                let here =
+                    gates.iter().zip(&sure).filter(|(gate, _)| gate.at == (function, branch));
+                here.map(|(_, sure)| if *sure { TOLD } else { SEEN }).max()
+            });
+            let mut next = stage.max(passed.unwrap_or(NOT));
+            if next == SEEN && is_fence(timeline, to, acquires) {
+                next = TOLD;
+            }
+            if next != TOLD {
+                stack.push((to, next));
+            }
+        }
+    }
+    reached.into_iter().map(|stages| !stages[NOT] && !stages[SEEN]).collect()
+}
+
+/// Whether an acquire fence lies on every way from the look to the gate.
+fn is_fenced(timeline: &Timeline, gate: &Gate) -> bool {
+    let all = 0..timeline.nodes.len() as NodeId;
+    let looks = all.filter(|id| {
+        let node = &timeline.nodes[*id as usize];
+        (node.function, node.start) == gate.look && node.event.is_some()
+    });
+    let open = timeline.reach(looks, |_, _, to| !is_fence(timeline, to, acquires));
+    (0u32..).zip(&timeline.nodes).all(|(id, node)| {
+        let here = node.function == gate.at.0
+            && node.next.iter().any(|(_, branch)| *branch == Some(gate.at.1));
+        !here || !open[id as usize]
+    })
+}
+
+/// Whether a read, or a fence, of this order comes after what the writer did before.
+fn acquires(order: Option<AtomicOrder>) -> bool {
+    use AtomicOrder::{AcqRel, Acquire, SeqCst};
+    matches!(order, Some(Acquire | AcqRel | SeqCst))
+}
+
+fn releases(order: Option<AtomicOrder>) -> bool {
+    use AtomicOrder::{AcqRel, Release, SeqCst};
+    matches!(order, Some(Release | AcqRel | SeqCst))
 }
 
 /// Whether the two are made under one lock, whoever makes them.

@@ -10,6 +10,7 @@ mod events;
 mod exclusive;
 mod handoff;
 mod timeline;
+mod values;
 
 use std::sync::OnceLock;
 
@@ -167,7 +168,14 @@ impl Facts {
         let nodes = timeline.positions(&self.events, access.function, access.inst);
         let at_event = matches!(
             self.events.at(access.function, access.inst),
-            Some(Event::Wait(_) | Event::Post(_) | Event::Barrier(_) | Event::Team)
+            Some(
+                Event::Wait(_)
+                    | Event::Post(_)
+                    | Event::Send(_)
+                    | Event::Receive(_)
+                    | Event::Barrier(_)
+                    | Event::Team
+            )
         );
         let live = nodes.iter().all(|node| timeline.live[*node as usize]);
         (live && !nodes.is_empty()).then_some(Stand { root: access.root, nodes, at_event })

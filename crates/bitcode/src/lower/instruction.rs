@@ -122,6 +122,7 @@ impl ModuleLowering {
                     failure: order(failure)?,
                 }
             }
+            LLVMFence if value.is_single_thread() => Op::Nop,
             LLVMFence => Op::Fence { order: order(value.ordering())? },
             LLVMAlloca => {
                 let name = match body.declared.get(&value) {

@@ -169,6 +169,11 @@ impl Val {
         llvm!(LLVMGetOrdering(self.0))
     }
 
+    /// Whether it orders one thread with itself only (`atomic_signal_fence`).
+    pub fn is_single_thread(self) -> bool {
+        llvm!(LLVMIsAtomicSingleThread(self.0)) != 0
+    }
+
     pub fn rmw_op(self) -> LLVMAtomicRMWBinOp {
         llvm!(LLVMGetAtomicRMWBinOp(self.0))
     }

@@ -1,0 +1,23 @@
+// Whoever exchanges may find the value that another receiver put back.
+#include <pthread.h>
+#include <stdatomic.h>
+int data;
+atomic_int flag;
+void *sender(void *_) {
+  data = 1; // RACE!
+  atomic_exchange(&flag, 1);
+  return 0;
+}
+void *receiver(void *_) {
+  while (!atomic_exchange(&flag, 2)) ;
+  data = 2; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, sender, 0);
+  pthread_create(&u, 0, receiver, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

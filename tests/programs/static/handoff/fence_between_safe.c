@@ -1,0 +1,26 @@
+// The fence lies between the load and the branch on what it found.
+#include <pthread.h>
+#include <stdatomic.h>
+int data;
+atomic_int flag;
+void *sender(void *_) {
+  data = 1; // NORACE
+  atomic_thread_fence(memory_order_release);
+  atomic_store_explicit(&flag, 1, memory_order_relaxed);
+  return 0;
+}
+void *receiver(void *_) {
+  int seen = atomic_load_explicit(&flag, memory_order_relaxed);
+  atomic_thread_fence(memory_order_acquire);
+  if (seen)
+    data = 2; // NORACE
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, sender, 0);
+  pthread_create(&u, 0, receiver, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

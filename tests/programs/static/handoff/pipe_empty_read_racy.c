@@ -1,0 +1,25 @@
+// Nothing is asked for, so nothing is waited for.
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+int data, ends[2];
+void *sender(void *_) {
+  data = 1; // RACE!
+  if (write(ends[1], "x", 1) != 1) abort();
+  return 0;
+}
+void *receiver(void *_) {
+  char byte;
+  (void)!read(ends[0], &byte, 0);
+  data = 2; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  if (pipe(ends)) return 1;
+  pthread_create(&t, 0, sender, 0);
+  pthread_create(&u, 0, receiver, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

@@ -1,0 +1,24 @@
+// The branch is the one of the failed try.
+#include <pthread.h>
+#include <semaphore.h>
+int data;
+sem_t ready;
+void *sender(void *_) {
+  data = 1; // RACE!
+  sem_post(&ready);
+  return 0;
+}
+void *receiver(void *_) {
+  if (sem_trywait(&ready) != 0)
+    data = 2; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  sem_init(&ready, 0, 0);
+  pthread_create(&t, 0, sender, 0);
+  pthread_create(&u, 0, receiver, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

@@ -1,0 +1,24 @@
+// A try that succeeds has waited.
+#include <pthread.h>
+#include <semaphore.h>
+int data;
+sem_t ready;
+void *sender(void *_) {
+  data = 1; // NORACE
+  sem_post(&ready);
+  return 0;
+}
+void *receiver(void *_) {
+  if (sem_trywait(&ready) == 0)
+    data = 2; // NORACE
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  sem_init(&ready, 0, 0);
+  pthread_create(&t, 0, sender, 0);
+  pthread_create(&u, 0, receiver, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}
