@@ -41,7 +41,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("5 {unit_index}")
+        format!("6 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -153,6 +153,10 @@ struct Hooks<'m, 'c> {
     returned: FunctionValue<'c>,
     unwind: FunctionValue<'c>,
     loops: LoopHooks<'c>,
+    /// These are also told whether the loop that they are in is recorded as a whole.
+    even_loads: [FunctionValue<'c>; 4],
+    even_stores: [FunctionValue<'c>; 4],
+    even_branch: FunctionValue<'c>,
 }
 
 impl<'m, 'c> Hooks<'m, 'c> {
@@ -167,6 +171,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let load = context.i64_type().fn_type(&[pointer], false);
         let load =
             |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
+        let even_load = context.i64_type().fn_type(&[pointer, long], false);
+        let even_load = |size: u32| {
+            module.add_function(&format!("__racewarden_record_even_load{size}"), even_load, None)
+        };
         Hooks {
             module,
             loads: [1, 2, 4, 8].map(load),
@@ -182,9 +190,13 @@ impl<'m, 'c> Hooks<'m, 'c> {
             returned: hook("return", &[long]),
             unwind: hook("unwind", &[]),
             loops: LoopHooks {
-                rounds: hook("loop", &[long]),
-                range: hook("range", &[pointer, long, long, long, long]),
+                rounds: hook("loop", &[long, long]),
+                range: hook("range", &[pointer, long, long, long, long, long]),
             },
+            even_loads: [1, 2, 4, 8].map(even_load),
+            even_stores: [1, 2, 4, 8]
+                .map(|size| hook(&format!("even_store{size}"), &[pointer, long, long])),
+            even_branch: hook("even_branch", &[long, long]),
         }
     }
 
@@ -197,8 +209,12 @@ impl<'m, 'c> Hooks<'m, 'c> {
         builder.build_call(self.enter, &[address.into()], "")?;
         let covered = record_loops(self.module, function, self.loops);
         for &place in &places {
-            if !covered.contains(&place.as_value_ref()) {
-                self.instruction(place)?;
+            let value = place.as_value_ref();
+            match covered.unless.get(&value) {
+                // SAFETY: a number that is computed where the loop is entered.
+                Some(whole) => self.even(place, unsafe { IntValue::new(*whole) })?,
+                None if covered.always.contains(&value) => {}
+                None => self.instruction(place)?,
             }
         }
         Ok(())
@@ -239,6 +255,25 @@ impl<'m, 'c> Hooks<'m, 'c> {
         builder
     }
 
+    /// A branch, load or store of a loop that may be recorded as a whole.
+    fn even(&self, place: InstructionValue<'c>, whole: IntValue<'c>) -> Result<(), BuilderError> {
+        if place.get_opcode() == InstructionOpcode::Br {
+            let long = self.module.get_context().i64_type();
+            let value = place.get_operand(0).and_then(|operand| operand.value());
+            let Some(BasicValueEnum::IntValue(value)) = value else { return Ok(()) };
+            let builder = self.builder_before(&place, &place);
+            let value = builder.build_int_z_extend_or_bit_cast(value, long, "")?;
+            builder.build_call(self.even_branch, &[value.into(), whole.into()], "")?;
+            return Ok(());
+        }
+        let found = access_of(self.module, place);
+        let Some(access) = found.first() else { return Ok(()) };
+        let Size::Known(size) = access.size else { return Ok(()) };
+        let address = place.get_operand(access.address).and_then(|operand| operand.value());
+        let Some(BasicValueEnum::PointerValue(address)) = address else { return Ok(()) };
+        self.replace(place, address, size, Some(whole)).map(|_| ())
+    }
+
     fn access(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
         let context = self.module.get_context();
         let found = access_of(self.module, place);
@@ -253,7 +288,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         if address.get_type().get_address_space() != AddressSpace::default() {
             return Ok(());
         }
-        if is_plain(place) && self.replace(place, address, size)? {
+        if is_plain(place) && self.replace(place, address, size, None)? {
             return Ok(());
         }
         let size = context.i64_type().const_int(size, false);
@@ -276,6 +311,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         place: InstructionValue<'c>,
         address: PointerValue<'c>,
         size: u64,
+        whole: Option<IntValue<'c>>,
     ) -> Result<bool, BuilderError> {
         let context = self.module.get_context();
         let exponent = size.trailing_zeros() as usize % 4;
@@ -286,7 +322,18 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 return Ok(false);
             };
             let value = self.bits_of(&builder, value)?;
-            builder.build_call(self.stores[exponent], &[address.into(), value.into()], "")?;
+            match whole {
+                Some(whole) => builder.build_call(
+                    self.even_stores[exponent],
+                    &[address.into(), value.into(), whole.into()],
+                    "",
+                )?,
+                None => builder.build_call(
+                    self.stores[exponent],
+                    &[address.into(), value.into()],
+                    "",
+                )?,
+            };
             place.erase_from_basic_block();
             return Ok(true);
         }
@@ -295,7 +342,14 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let float = || FloatValue::try_from(place).map(BasicValueEnum::from);
         let old = int.or_else(|_| pointer()).or_else(|_| float()).ok();
         let Some(old) = old.filter(|old| fits(context, *old, size)) else { return Ok(false) };
-        let call = builder.build_call(self.loads[exponent], &[address.into()], "")?;
+        let call = match whole {
+            Some(whole) => builder.build_call(
+                self.even_loads[exponent],
+                &[address.into(), whole.into()],
+                "",
+            )?,
+            None => builder.build_call(self.loads[exponent], &[address.into()], "")?,
+        };
         let Some(BasicValueEnum::IntValue(found)) = call.try_as_basic_value().basic() else {
             return Ok(false);
         };

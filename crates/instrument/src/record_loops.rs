@@ -7,14 +7,16 @@
 //!
 //! - it is a header that decides by a comparison, and a chain of blocks that leads back to it;
 //! - it calls nothing that could record, synchronise or not return;
-//! - every access in it is a plain one of a floating-point number, at an address that is linear in
-//!   a counter with a constant step, everything else in it coming from outside the loop.
+//! - every access in it is a plain one of a number, at an address that is linear in a counter with
+//!   a constant step, everything else in it coming from outside the loop.
 //!
 //! The header's comparison then is not recorded either. The reader knows such a loop by the record
 //! where the header's branch would be.
 //!
 //! What is lost: values that go through such arrays are not followed, so accesses to them keep the
-//! order of the run where a prediction depends on it.
+//! order of the run where a prediction depends on it. Floating point is never followed; with whole
+//! numbers the loss matters, so a loop that has any is recorded as a whole only when it is going to
+//! be long. It knows that before it starts, and its hooks are told.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,8 +36,15 @@ struct Even {
     exit: u32,
     blocks: Vec<LLVMBasicBlockRef>,
     counter: Counter,
+    /// The only other way into the header.
+    entry: LLVMBasicBlockRef,
     accesses: Vec<Piece>,
+    /// What the counter is compared with, when the loop has accesses of whole numbers.
+    bound: Option<LLVMValueRef>,
 }
+
+/// A loop of whole numbers that goes round less often is recorded access by access.
+const LONG: u64 = 64;
 
 #[derive(Clone, Copy)]
 struct Counter {
@@ -49,18 +58,29 @@ struct Counter {
 /// One access of the loop.
 #[derive(Clone, Copy)]
 struct Piece {
+    instruction: LLVMValueRef,
     address: LLVMValueRef,
     size: u64,
     writes: bool,
+    floating: bool,
 }
 
 /// The hooks that a loop needs.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopHooks<'c> {
-    /// `(rounds)`
+    /// `(rounds, whole)`
     pub rounds: FunctionValue<'c>,
-    /// `(address, stride, rounds, size, writes)`
+    /// `(address, stride, rounds, size, writes, whole)`
     pub range: FunctionValue<'c>,
+}
+
+/// What is not recorded one by one.
+#[derive(Default)]
+pub(crate) struct Covered {
+    /// Never.
+    pub always: HashSet<LLVMValueRef>,
+    /// Not while this number is other than zero.
+    pub unless: HashMap<LLVMValueRef, LLVMValueRef>,
 }
 
 /// Puts the records of the function's even loops where they end; the accesses and branches that
@@ -69,8 +89,8 @@ pub(crate) fn record_loops<'c>(
     module: &Module<'c>,
     function: FunctionValue<'c>,
     hooks: LoopHooks<'c>,
-) -> HashSet<LLVMValueRef> {
-    let mut covered = HashSet::new();
+) -> Covered {
+    let mut covered = Covered::default();
     let mut found = Vec::new();
     // SAFETY: walks the blocks of a live function.
     unsafe {
@@ -83,19 +103,53 @@ pub(crate) fn record_loops<'c>(
     for even in &found {
         // SAFETY: the loop's blocks are alive; a block is only added on its way out.
         unsafe {
-            covered.insert(LLVMGetBasicBlockTerminator(even.header));
-            for &block in &even.blocks {
-                for instruction in instructions(block) {
-                    let opcode = LLVMGetInstructionOpcode(instruction);
-                    if matches!(opcode, LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore) {
-                        covered.insert(instruction);
+            let whole = even.bound.map(|bound| is_long(module, even, bound));
+            let branch = LLVMGetBasicBlockTerminator(even.header);
+            let accesses = even.accesses.iter().map(|piece| piece.instruction);
+            for place in accesses.chain([branch]) {
+                match whole {
+                    Some(whole) => {
+                        covered.unless.insert(place, whole);
+                    }
+                    None => {
+                        covered.always.insert(place);
                     }
                 }
             }
-            record_at_exit(module, even, hooks);
+            record_at_exit(module, even, hooks, whole);
         }
     }
     covered
+}
+
+/// Whether the loop is going to be long, as a number, computed where it is entered.
+///
+/// # Safety
+/// The loop's blocks are alive.
+unsafe fn is_long(module: &Module, even: &Even, bound: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: start and bound do not depend on the loop, so they can be had before it.
+    unsafe {
+        let context = LLVMGetModuleContext(module.as_mut_ptr());
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(even.entry));
+        let word = LLVMInt64TypeInContext(context);
+        let copier = Copier { even, builder, word };
+        let Counter { start, step, .. } = even.counter;
+        let bound = copier.copy(bound, start, &mut HashMap::new());
+        let none = c"".as_ptr();
+        let wide = |value| match LLVMGetIntTypeWidth(LLVMTypeOf(value)) {
+            64 => value,
+            _ => LLVMBuildSExt(builder, value, word, none),
+        };
+        let (from, to) = if step > 0 { (start, bound) } else { (bound, start) };
+        let way = LLVMBuildSub(builder, wide(to), wide(from), none);
+        let long = LLVMConstInt(word, LONG.saturating_mul(step.unsigned_abs()), 0);
+        let least = LLVMIntPredicate::LLVMIntSGE;
+        let is_long = LLVMBuildICmp(builder, least, way, long, none);
+        let whole = LLVMBuildZExt(builder, is_long, word, none);
+        LLVMDisposeBuilder(builder);
+        whole
+    }
 }
 
 /// # Safety
@@ -166,9 +220,44 @@ impl Even {
                 return None;
             }
             let counter = counter_of(header, entry, last, LLVMGetICmpPredicate(condition))?;
-            let mut even = Even { header, exit, blocks, counter, accesses: Vec::new() };
+            let accesses = Vec::new();
+            let mut even = Even { header, exit, blocks, counter, entry, accesses, bound: None };
             even.accesses = even.pieces()?;
+            if even.accesses.iter().any(|piece| !piece.floating) {
+                even.bound = Some(even.bound(condition)?);
+            }
             (!even.accesses.is_empty()).then_some(even)
+        }
+    }
+
+    /// What the comparison compares the counter with.
+    ///
+    /// # Safety
+    /// The comparison is alive.
+    unsafe fn bound(&self, comparison: LLVMValueRef) -> Option<LLVMValueRef> {
+        // SAFETY: a comparison has two operands of one type.
+        unsafe {
+            let sides = [LLVMGetOperand(comparison, 0), LLVMGetOperand(comparison, 1)];
+            let kind = LLVMGetTypeKind(LLVMTypeOf(sides[0]));
+            if kind != LLVMTypeKind::LLVMIntegerTypeKind {
+                return None;
+            }
+            let fixed = |value: &LLVMValueRef| self.is_linear(*value, 4) && !self.moves(*value);
+            sides.into_iter().find(fixed)
+        }
+    }
+
+    /// Whether a linear value depends on the counter.
+    ///
+    /// # Safety
+    /// The value is alive.
+    unsafe fn moves(&self, value: LLVMValueRef) -> bool {
+        // SAFETY: operands of an instruction.
+        unsafe {
+            value == self.counter.phi
+                || (self.has(value)
+                    && (0..LLVMGetNumOperands(value) as u32)
+                        .any(|index| self.moves(LLVMGetOperand(value, index))))
         }
     }
 
@@ -230,13 +319,18 @@ impl Even {
                 true => (LLVMGetOperand(instruction, 0), LLVMGetOperand(instruction, 1)),
                 false => (instruction, LLVMGetOperand(instruction, 0)),
             };
-            let size = match LLVMGetTypeKind(LLVMTypeOf(value)) {
-                LLVMTypeKind::LLVMFloatTypeKind => 4,
-                LLVMTypeKind::LLVMDoubleTypeKind => 8,
+            let (size, floating) = match LLVMGetTypeKind(LLVMTypeOf(value)) {
+                LLVMTypeKind::LLVMFloatTypeKind => (4, true),
+                LLVMTypeKind::LLVMDoubleTypeKind => (8, true),
+                LLVMTypeKind::LLVMIntegerTypeKind => match LLVMGetIntTypeWidth(LLVMTypeOf(value)) {
+                    width @ (8 | 16 | 32 | 64) => (u64::from(width / 8), false),
+                    _ => return None,
+                },
                 _ => return None,
             };
             let default = LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == 0;
-            (default && self.is_linear(address, 12)).then_some(Piece { address, size, writes })
+            let piece = Piece { instruction, address, size, writes, floating };
+            (default && self.is_linear(address, 12)).then_some(piece)
         }
     }
 
@@ -396,7 +490,12 @@ unsafe fn is_quiet(callee: LLVMValueRef) -> bool {
 
 /// # Safety
 /// The loop's blocks are alive.
-unsafe fn record_at_exit(module: &Module, even: &Even, hooks: LoopHooks) {
+unsafe fn record_at_exit(
+    module: &Module,
+    even: &Even,
+    hooks: LoopHooks,
+    whole: Option<LLVMValueRef>,
+) {
     // SAFETY: everything that is used dominates the header, and with it the new block.
     unsafe {
         let context = LLVMGetModuleContext(module.as_mut_ptr());
@@ -407,7 +506,8 @@ unsafe fn record_at_exit(module: &Module, even: &Even, hooks: LoopHooks) {
         LLVMPositionBuilderAtEnd(builder, way_out);
         let copier = Copier { even, builder, word: LLVMInt64TypeInContext(context) };
         let rounds = copier.rounds();
-        call(builder, hooks.rounds, &mut [rounds]);
+        let whole = whole.unwrap_or_else(|| LLVMConstInt(copier.word, 1, 0));
+        call(builder, hooks.rounds, &mut [rounds, whole]);
         let Counter { start, step, .. } = even.counter;
         let ty = LLVMTypeOf(start);
         let step = LLVMConstInt(ty, step.cast_unsigned(), 1);
@@ -419,7 +519,7 @@ unsafe fn record_at_exit(module: &Module, even: &Even, hooks: LoopHooks) {
             let stride = LLVMBuildSub(builder, at(next), at(first), c"".as_ptr());
             let number = |value: u64| LLVMConstInt(copier.word, value, 0);
             let (size, writes) = (number(piece.size), number(piece.writes.into()));
-            call(builder, hooks.range, &mut [first, stride, rounds, size, writes]);
+            call(builder, hooks.range, &mut [first, stride, rounds, size, writes, whole]);
         }
         LLVMBuildBr(builder, after);
         LLVMDisposeBuilder(builder);

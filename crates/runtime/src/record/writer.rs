@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-use racewarden_trace::binary::chunk::{ChunkKind, write_plain_chunk};
+use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
 use super::places::Visitor;
@@ -49,18 +49,17 @@ fn next_sequence() -> u64 {
 
 /// Appends one chunk to the file.
 pub fn write(kind: ChunkKind, thread: u32, content: &[u8]) {
-    write_with(kind, thread, content, &mut Vec::new());
+    let mut chunk = Vec::with_capacity(content.len() + CHUNK_HEADER);
+    write_plain_chunk(kind, thread, content, &mut chunk);
+    append(&chunk);
 }
 
-fn write_with(kind: ChunkKind, thread: u32, content: &[u8], room: &mut Vec<u8>) {
+fn append(chunk: &[u8]) {
     let descriptor = FILE.load(Ordering::Acquire);
-    if descriptor < 0 {
-        return;
+    if descriptor >= 0 {
+        let _guard = FILE_LOCK.lock();
+        write_all(descriptor, chunk);
     }
-    room.clear();
-    write_plain_chunk(kind, thread, content, room);
-    let _guard = FILE_LOCK.lock();
-    write_all(descriptor, room);
 }
 
 /// One thread's buffer. It never holds `FULL` bytes between two records, and no record is longer
@@ -71,11 +70,17 @@ pub struct Buffer {
     /// The number that the thread drew last.
     pub sequence: u64,
     encoder: Encoder,
+    /// A chunk in the making: room for its header, and its content.
     bytes: Vec<u8>,
-    chunk: Vec<u8>,
 }
 
 const ROOM: usize = 256;
+
+fn empty_chunk() -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(FULL + ROOM);
+    bytes.resize(CHUNK_HEADER, 0);
+    bytes
+}
 
 impl Buffer {
     pub fn new(thread: u32) -> Self {
@@ -85,8 +90,7 @@ impl Buffer {
             visitor: Visitor::new(thread, precise),
             sequence: 0,
             encoder: Encoder::default(),
-            bytes: Vec::with_capacity(FULL + ROOM),
-            chunk: Vec::new(),
+            bytes: empty_chunk(),
         }
     }
 
@@ -137,9 +141,12 @@ impl Buffer {
 
     #[cold]
     pub fn flush(&mut self) {
-        if !self.bytes.is_empty() {
-            write_with(ChunkKind::Records, self.thread, &self.bytes, &mut self.chunk);
-            self.bytes.clear();
+        if self.bytes.len() > CHUNK_HEADER {
+            let (place, content) = self.bytes.split_at_mut(CHUNK_HEADER);
+            let length = content.len();
+            place.copy_from_slice(&header(ChunkKind::Records, self.thread, length, content));
+            append(&self.bytes);
+            self.bytes.truncate(CHUNK_HEADER);
         }
     }
 }

@@ -44,12 +44,20 @@ pub fn write_plain_chunk(kind: ChunkKind, thread: u32, content: &[u8], out: &mut
 }
 
 fn append(kind: ChunkKind, thread: u32, plain: usize, stored: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(CHUNK_MAGIC);
-    out.extend_from_slice(&[kind as u8, 0, 0, 0]);
-    for number in [thread, plain as u32, stored.len() as u32, checksum(stored)] {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
+    out.extend_from_slice(&header(kind, thread, plain, stored));
     out.extend_from_slice(stored);
+}
+
+/// What stands before the stored bytes of a chunk.
+pub fn header(kind: ChunkKind, thread: u32, plain: usize, stored: &[u8]) -> [u8; CHUNK_HEADER] {
+    let mut header = [0; CHUNK_HEADER];
+    header[..4].copy_from_slice(CHUNK_MAGIC);
+    header[4] = kind as u8;
+    let numbers = [thread, plain as u32, stored.len() as u32, checksum(stored)];
+    for (place, number) in header[8..].chunks_exact_mut(4).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    header
 }
 
 /// The chunk at the front of `bytes`, taken off; `None` when there is no whole, sound one.
