@@ -281,13 +281,11 @@ impl Even {
                         // SAFETY: as above.
                         pieces.push(unsafe { self.piece(instruction)? });
                     }
-                    LLVMOpcode::LLVMCall => {
-                        // SAFETY: as above.
-                        if !unsafe { is_quiet(LLVMGetCalledValue(instruction)) } {
-                            return None;
-                        }
-                    }
-                    LLVMOpcode::LLVMLoad
+                    // SAFETY: as above.
+                    LLVMOpcode::LLVMCall
+                        if unsafe { is_quiet(LLVMGetCalledValue(instruction)) } => {}
+                    LLVMOpcode::LLVMCall
+                    | LLVMOpcode::LLVMLoad
                     | LLVMOpcode::LLVMStore
                     | LLVMOpcode::LLVMInvoke
                     | LLVMOpcode::LLVMCallBr
