@@ -14,8 +14,10 @@
 
 use std::fmt::Write;
 
+use inkwell::builder::BuilderError;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module};
+use inkwell::values::{CallSiteValue, FunctionValue, InstructionValue};
 
 use crate::InstrumentError;
 
@@ -78,6 +80,9 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         };
         // Linking leaves internal functions out that nobody calls yet.
         fast.set_linkage(Linkage::Internal);
+        if entry.name == "func_entry" {
+            name_callees(module, declared, fast).map_err(|error| failed(error.to_string()))?;
+        }
         let declared = declared.as_global_value();
         declared
             .as_pointer_value()
@@ -89,6 +94,34 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         }
     }
     Ok(())
+}
+
+/// Tells each function's entry which function that is.
+fn name_callees(
+    module: &Module,
+    declared: FunctionValue,
+    fast: FunctionValue,
+) -> Result<(), BuilderError> {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions().filter(|function| *function != fast) {
+        let Some(block) = function.get_first_basic_block() else { continue };
+        let entries: Vec<InstructionValue> =
+            block.get_instructions().filter(|instruction| calls(*instruction, declared)).collect();
+        for entry in entries {
+            let call_site = entry.get_operand(0).and_then(|operand| operand.value());
+            let Some(call_site) = call_site else { continue };
+            builder.position_before(&entry);
+            let callee = function.as_global_value().as_pointer_value();
+            builder.build_call(fast, &[call_site.into(), callee.into()], "")?;
+            entry.erase_from_basic_block();
+        }
+    }
+    Ok(())
+}
+
+fn calls(instruction: InstructionValue, function: FunctionValue) -> bool {
+    CallSiteValue::try_from(instruction)
+        .is_ok_and(|call| call.get_called_fn_value() == Some(function))
 }
 
 fn preamble() -> String {
@@ -232,7 +265,7 @@ fn pair(name: String, write: bool) -> Entry {
 
 fn function_entry() -> Entry {
     let mut text = "declare void @__racewarden_slow_func_entry(ptr) #1\n\
-                    define void @__racewarden_fast_func_entry(ptr %pc) #0 {\n"
+                    define void @__racewarden_fast_func_entry(ptr %pc, ptr %callee) #0 {\n"
         .to_owned();
     text += &own("top", TOP, "ptr");
     text += &own("limit", LIMIT, "ptr");
@@ -241,7 +274,9 @@ fn function_entry() -> Entry {
              push:\n  \
                store ptr %pc, ptr %top, align 8\n  \
                %known = getelementptr i8, ptr %top, i64 8\n  \
-               store i64 0, ptr %known, align 8\n  \
+               %address = ptrtoint ptr %callee to i64\n  \
+               %name = shl i64 %address, 32\n  \
+               store i64 %name, ptr %known, align 8\n  \
                %next = getelementptr i8, ptr %top, i64 16\n  \
                store ptr %next, ptr %top.at, align 8\n  \
                ret void\n\

@@ -177,9 +177,15 @@ unsafe extern "C" fn __tsan_vptr_read() {
     core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym vptr_read)
 }
 
+unsafe extern "C" fn func_entry(call_site: usize, callee: usize) {
+    engine::function_entry(call_site, callee);
+}
+
+/// Called once in each function, so that the place of that call stands for the function.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
-    engine::function_entry(call_site);
+unsafe extern "C" fn __tsan_func_entry() {
+    core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym func_entry)
 }
 
 #[unsafe(no_mangle)]

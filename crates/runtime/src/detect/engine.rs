@@ -273,11 +273,11 @@ pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind,
 }
 
 #[inline]
-pub fn function_entry(call_site: usize) {
+pub fn function_entry(call_site: usize, callee: usize) {
     let thread = tls::state() as *mut Thread;
     if !thread.is_null() {
         // SAFETY: the thread's own state; call stacks are not touched inside the runtime.
-        unsafe { (*thread).enter_function(call_site) };
+        unsafe { (*thread).enter_function(call_site, callee) };
     }
 }
 

@@ -121,7 +121,8 @@ impl Interner {
     }
 }
 
-/// (call site, parent context). Two million distinct call chains, then chains are cut short.
+/// (call site, callee << 32 | parent context). Two million distinct call chains, then chains are cut
+/// short.
 pub static CONTEXTS: Interner = Interner::new(2 << 20);
 /// (address of the access, context << 32 | lockset).
 pub static SITES: Interner = Interner::new(16 << 20);
@@ -132,6 +133,18 @@ pub fn initialize() {
     CONTEXTS.initialize();
     SITES.initialize();
     LOCKSETS.initialize();
+}
+
+/// The part of a call chain that ends with a call of this function, if there is one.
+pub fn chain_that_enters(callee: u32, mut context: u32) -> Option<u32> {
+    while context != 0 && callee != 0 {
+        let (_, key) = CONTEXTS.get(context);
+        if (key >> 32) as u32 == callee {
+            return Some(context);
+        }
+        context = key as u32;
+    }
+    None
 }
 
 /// Set in a lockset entry when the lock is held for reading only.

@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 
 use super::cell;
 use super::clock::{Clock, Clocks};
-use super::intern::{CONTEXTS, LOCKSETS, READ_MODE, SITES};
+use super::intern::{self, CONTEXTS, LOCKSETS, READ_MODE, SITES};
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
 use crate::common::name::ThreadName;
@@ -28,12 +28,23 @@ const SITE_CACHE: usize = 1024; // the bits that `place_of_site` leaves
 /// Deeper calls than this are counted but share their ancestor's stack.
 const STACK_DEPTH: usize = 1 << 20;
 
-/// A call that has not returned: where it was made, and the id of the chain of calls up to it once
-/// somebody asked for it. Most calls come and go without anyone asking.
+/// A call that has not returned: where it was made, what was called (the upper half of `known`: the
+/// low bits of its address), and the id of the chain of calls up to it once somebody asked for it
+/// (the lower half). Most calls come and go without anyone asking.
 #[repr(C)]
 struct Call {
     site: u64,
-    context: u64,
+    known: u64,
+}
+
+impl Call {
+    fn context(&self) -> u32 {
+        self.known as u32
+    }
+
+    fn callee(&self) -> u32 {
+        (self.known >> 32) as u32
+    }
 }
 
 pub struct Thread {
@@ -74,7 +85,7 @@ pub struct Thread {
     top: *mut Call,
     /// Calls beyond the room for them.
     beyond: usize,
-    context_cache: [(u64, u32, u32); CONTEXT_CACHE],
+    context_cache: [(u64, u64, u32); CONTEXT_CACHE],
     site_cache: [(u64, u64, u32); SITE_CACHE],
     pub memo: super::memo::Memo,
 }
@@ -200,11 +211,13 @@ impl Thread {
         self.tick();
     }
 
-    pub fn enter_function(&mut self, call_site: usize) {
+    /// A function was called at `call_site`; `callee` is any address that stands for it alone.
+    pub fn enter_function(&mut self, call_site: usize, callee: usize) {
         let top = tls::top();
         if top < tls::limit() {
+            let call = Call { site: call_site as u64, known: (callee as u64) << 32 };
             // SAFETY: below the limit is mapped, and the thread's own.
-            unsafe { (top as *mut Call).write(Call { site: call_site as u64, context: 0 }) };
+            unsafe { (top as *mut Call).write(call) };
             tls::set_top(top + size_of::<Call>());
         } else {
             self.beyond += 1;
@@ -231,31 +244,36 @@ impl Thread {
         // Only the running thread's chain is asked for.
         let depth = tls::top().saturating_sub(self.stack as usize) / size_of::<Call>();
         // SAFETY: entries below the top are written.
-        let known_at = |at: usize| unsafe { (*self.stack.add(at)).context as u32 };
+        let known_at = |at: usize| unsafe { (*self.stack.add(at)).context() };
         let mut known = depth;
         while known > 0 && known_at(known - 1) == 0 {
             known -= 1;
         }
         let mut context = if known > 0 { known_at(known - 1) } else { 0 };
         for at in known..depth {
-            // SAFETY: as above.
-            let site = unsafe { (*self.stack.add(at)).site };
-            context = self.context_of(site, context);
-            // SAFETY: as above.
-            unsafe { (*self.stack.add(at)).context = u64::from(context) };
+            // SAFETY: as above, and nobody else refers to it meanwhile.
+            let call = unsafe { &mut *self.stack.add(at) };
+            context = self.context_of(call.site, call.callee(), context);
+            call.known |= u64::from(context);
         }
         context
     }
 
-    fn context_of(&mut self, call_site: u64, parent: u32) -> u32 {
-        let at = (call_site ^ u64::from(parent).wrapping_mul(0x9E37_79B1)) as usize % CONTEXT_CACHE;
-        let cached = &mut self.context_cache[at];
-        if cached.0 == call_site && cached.1 == parent {
-            return cached.2;
+    /// The chain `parent` with one more call. A function that is in the chain already ends it there:
+    /// a tree walked by recursion has as many chains as nodes, and they say no more than one does.
+    fn context_of(&mut self, call_site: u64, callee: u32, parent: u32) -> u32 {
+        let key = u64::from(callee) << 32 | u64::from(parent);
+        let mixed = (call_site ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let at = (mixed >> 32) as usize % CONTEXT_CACHE;
+        let (site, of, id) = self.context_cache[at];
+        if site == call_site && of == key {
+            return id;
         }
         // A full table cuts the chain here; the outer frames stay right.
-        let id = CONTEXTS.intern(call_site, u64::from(parent)).unwrap_or(parent);
-        *cached = (call_site, parent, id);
+        let id = intern::chain_that_enters(callee, parent)
+            .or_else(|| CONTEXTS.intern(call_site, key))
+            .unwrap_or(parent);
+        self.context_cache[at] = (call_site, key, id);
         id
     }
 
@@ -265,10 +283,10 @@ impl Thread {
         let top = tls::top() as *const Call;
         let context = match top > self.stack {
             // SAFETY: entries below the top are written.
-            true => unsafe { (*top.sub(1)).context },
+            true => unsafe { (*top.sub(1)).context() },
             false => 0,
         };
-        let key = context << 32 | u64::from(self.lockset);
+        let key = u64::from(context) << 32 | u64::from(self.lockset);
         let cached = &self.site_cache[Self::place_of_site(pc, key)];
         if cached.0 == pc as u64 && cached.1 == key && context != 0 {
             return cached.2;
