@@ -12,6 +12,7 @@
 //! levels (`detect/shadow.rs`) and the cell (`detect/cell.rs`). Only executables hold the runtime,
 //! so only their units get the inline path: its thread-local access is wrong elsewhere.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use inkwell::builder::BuilderError;
@@ -53,23 +54,13 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         .into_iter()
         .filter(|entry| module.get_function(&format!("__tsan_{}", entry.name)).is_some())
         .collect();
+    inline_ranges(module, false)?;
+    inline_ranges(module, true)?;
     if entries.is_empty() {
         return Ok(());
     }
-    let failed = |message: String| InstrumentError::PassFailed {
-        path: module.get_name().to_string_lossy().into_owned().into(),
-        pass: "inlining the fast path".to_owned(),
-        message,
-    };
     let text = preamble() + &entries.iter().map(|entry| entry.text.as_str()).collect::<String>();
-    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "fast path");
-    let paths = module
-        .get_context()
-        .create_module_from_ir(buffer)
-        .map_err(|error| failed(error.to_string()))?;
-    paths.set_triple(&module.get_triple());
-    paths.set_data_layout(&module.get_data_layout());
-    module.link_in_module(paths).map_err(|error| failed(error.to_string()))?;
+    link_text(module, &text)?;
     for entry in &entries {
         let out_of_line = format!("__tsan_{}", entry.name);
         let (Some(declared), Some(fast)) = (
@@ -81,7 +72,8 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         // Linking leaves internal functions out that nobody calls yet.
         fast.set_linkage(Linkage::Internal);
         if entry.name == "func_entry" {
-            name_callees(module, declared, fast).map_err(|error| failed(error.to_string()))?;
+            name_callees(module, declared, fast)
+                .map_err(|error| failed(module, error.to_string()))?;
         }
         let declared = declared.as_global_value();
         declared
@@ -94,6 +86,72 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         }
     }
     Ok(())
+}
+
+fn failed(module: &Module, message: String) -> InstrumentError {
+    InstrumentError::PassFailed {
+        path: module.get_name().to_string_lossy().into_owned().into(),
+        pass: "inlining the fast path".to_owned(),
+        message,
+    }
+}
+
+/// Adds functions given as text.
+fn link_text(module: &Module, text: &str) -> Result<(), InstrumentError> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "fast path");
+    let paths = module
+        .get_context()
+        .create_module_from_ir(buffer)
+        .map_err(|error| failed(module, error.to_string()))?;
+    paths.set_triple(&module.get_triple());
+    paths.set_data_layout(&module.get_data_layout());
+    module.link_in_module(paths).map_err(|error| failed(module, error.to_string()))
+}
+
+/// Sizes of ranges, in granules, that are looked at in place.
+const SHORT_RANGES: std::ops::RangeInclusive<u64> = 2..=8;
+
+/// Puts the look in place before checks of ranges whose short length the code itself tells.
+fn inline_ranges(module: &Module, write: bool) -> Result<(), InstrumentError> {
+    let kind = if write { "write" } else { "read" };
+    let Some(declared) = module.get_function(&format!("__tsan_{kind}_range")) else {
+        return Ok(());
+    };
+    let calls: Vec<(InstructionValue, u64)> = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_blocks())
+        .flat_map(|block| block.get_instructions())
+        .filter(|instruction| calls(*instruction, declared))
+        .filter_map(|call| Some((call, short_length(call)?)))
+        .collect();
+    let lengths: BTreeSet<u64> = calls.iter().map(|(_, length)| *length).collect();
+    if lengths.is_empty() {
+        return Ok(());
+    }
+    let mut text = preamble() + &format!("declare void @__tsan_{kind}_range(ptr, i64) #1\n");
+    for length in &lengths {
+        text += &several(kind, *length, write);
+    }
+    link_text(module, &text)?;
+    let builder = module.get_context().create_builder();
+    for (call, length) in calls {
+        let fast = module.get_function(&format!("__racewarden_fast_{kind}_range{length}"));
+        let address = call.get_operand(0).and_then(|operand| operand.value());
+        let (Some(fast), Some(address)) = (fast, address) else { continue };
+        fast.set_linkage(Linkage::Internal);
+        builder.position_before(&call);
+        builder
+            .build_call(fast, &[address.into()], "")
+            .map_err(|error| failed(module, error.to_string()))?;
+        call.erase_from_basic_block();
+    }
+    Ok(())
+}
+
+/// How many granules a call with a range has, when that is a short constant.
+fn short_length(call: InstructionValue) -> Option<u64> {
+    let size = call.get_operand(1)?.value()?.into_int_value().get_zero_extended_constant()?;
+    (size % 8 == 0 && SHORT_RANGES.contains(&(size / 8))).then_some(size / 8)
 }
 
 /// Tells each function's entry which function that is.
@@ -158,8 +216,7 @@ fn own(result: &str, offset: u32, kind: &str) -> String {
 /// The start of every access: ends with `%cells`, where the granule's cells are.
 fn find_cells(name: &str) -> String {
     let mut text = format!(
-        "declare void @__racewarden_slow_{name}(ptr) #1\n\
-         define void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
+        "define void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
          start:\n"
     );
     text += &own("now", NOW, "i64");
@@ -185,17 +242,23 @@ fn find_cells(name: &str) -> String {
 }
 
 /// The end of every access: `%odd` is zero when nothing is new.
-fn decide(name: &str) -> String {
+fn decide(slow: &str) -> String {
     format!(
         "  %known = icmp eq i64 %odd, 0\n  \
            br i1 %known, label %done, label %slow, !prof !0\n\
          slow:\n  \
-           call void @__racewarden_slow_{name}(ptr %address) #1\n  \
+           call void {slow} #1\n  \
            br label %done\n\
          done:\n  \
            ret void\n\
          }}\n"
     )
+}
+
+/// [`decide`] for an entry point that takes nothing but the address.
+fn decide_or_call(name: &str) -> String {
+    decide(&format!("@__racewarden_slow_{name}(ptr %address)"))
+        + &format!("declare void @__racewarden_slow_{name}(ptr) #1\n")
 }
 
 /// Who, when and what a cell must have to say enough, its bytes left out. The tag, in a first cell,
@@ -234,7 +297,7 @@ fn access(name: String, size: u64, write: bool) -> Entry {
         0 => writeln!(text, "  %odd = or i64 %other, 0"),
         _ => writeln!(text, "  %low = and i64 %i, {misaligned}\n  %odd = or i64 %other, %low"),
     };
-    text += &decide(&name);
+    text += &decide_or_call(&name);
     Entry { name, text }
 }
 
@@ -259,8 +322,39 @@ fn pair(name: String, write: bool) -> Entry {
            %either = or i64 %a, %b\n  \
            %odd = and i64 %either, {all}\n"
     );
-    text += &decide(&name);
+    text += &decide_or_call(&name);
     Entry { name, text }
+}
+
+/// Whole granules one after the other in one chunk, as ranges of a size that the code itself tells.
+fn several(kind: &str, count: u64, write: bool) -> String {
+    let mut text = find_cells(&format!("{kind}_range{count}"));
+    let all = (needed(write) | 0xff).cast_signed();
+    let wanted = if write { WRITE } else { 0 } | 0xff;
+    let last = PLACE - 16 * (count - 1);
+    let _ = write!(
+        text,
+        "  %inside = icmp ule i64 %place, {last}\n  \
+           %low = and i64 %i, 7\n  \
+           %aligned = icmp eq i64 %low, 0\n  \
+           %whole = and i1 %inside, %aligned\n  \
+           br i1 %whole, label %all, label %slow, !prof !0\n\
+         all:\n  \
+           %want = or i64 %now, {wanted}\n  \
+           %odd0 = xor i64 %first, %want\n"
+    );
+    for at in 1..count {
+        let (before, place) = (at - 1, 16 * at);
+        let _ = write!(
+            text,
+            "  %beside{at} = getelementptr i8, ptr %cells, i64 {place}\n  \
+               %cell{at} = load atomic i64, ptr %beside{at} monotonic, align 8\n  \
+               %other{at} = xor i64 %cell{at}, %want\n  \
+               %odd{at} = or i64 %odd{before}, %other{at}\n"
+        );
+    }
+    let _ = writeln!(text, "  %odd = and i64 %odd{}, {all}", count - 1);
+    text + &decide(&format!("@__tsan_{kind}_range(ptr %address, i64 {})", count * 8))
 }
 
 fn function_entry() -> Entry {
