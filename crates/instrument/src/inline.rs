@@ -399,3 +399,66 @@ fn function_exit() -> Entry {
              }\n";
     Entry { name: "func_exit".to_owned(), text }
 }
+
+#[cfg(test)]
+mod tests {
+    use inkwell::context::Context;
+    use inkwell::passes::PassBuilderOptions;
+    use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine};
+
+    use super::*;
+
+    /// The function's body when everything is in place.
+    fn inlined(body: &str) -> String {
+        let text = format!(
+            "declare void @__tsan_read_range(ptr, i64)\n\
+             declare void @__tsan_func_entry(ptr)\n\
+             define void @f(ptr %p, i64 %n) {{\n{body}  ret void\n}}\n"
+        );
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "test");
+        let module = context.create_module_from_ir(buffer).unwrap();
+        inline(&module).unwrap();
+        module.verify().unwrap();
+        Target::initialize_x86(&InitializationConfig::default());
+        let triple = TargetMachine::get_default_triple();
+        let machine = Target::from_triple(&triple)
+            .unwrap()
+            .create_target_machine(
+                &triple,
+                "",
+                "",
+                Default::default(),
+                RelocMode::PIC,
+                CodeModel::Default,
+            )
+            .unwrap();
+        module.run_passes(PIPELINE, &machine, PassBuilderOptions::create()).unwrap();
+        let printed = module.print_to_string().to_string();
+        let (_, body) = printed.split_once("define void @f").unwrap();
+        body.split_once("\n}").unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn a_short_range_looks_at_each_of_its_granules() {
+        let body = inlined("  call void @__tsan_read_range(ptr %p, i64 24)\n");
+        assert_eq!(body.matches("load atomic i64").count(), 3, "{body}");
+        assert!(body.contains("call void @__tsan_read_range(ptr %p, i64 24)"), "{body}");
+    }
+
+    #[test]
+    fn ranges_of_other_lengths_are_called_for() {
+        for size in ["%n", "20", "4096", "0"] {
+            let body = inlined(&format!("  call void @__tsan_read_range(ptr %p, i64 {size})\n"));
+            assert!(!body.contains("load atomic"), "{body}");
+            assert!(body.contains(&format!("(ptr %p, i64 {size})")), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_function_tells_its_name_when_entered() {
+        let body = inlined("  call void @__tsan_func_entry(ptr null)\n");
+        assert!(body.contains("ptrtoint (ptr @f to i64)"), "{body}");
+        assert!(body.contains("call void @__tsan_func_entry(ptr null)"), "{body}");
+    }
+}
