@@ -4,6 +4,7 @@ mod capture;
 mod check;
 mod gate;
 mod hive;
+mod load;
 mod lower;
 mod odds;
 mod predict;

@@ -5,15 +5,14 @@
 //! The command fails when the server crashed or stopped answering. What it reports is for a reader
 //! to judge: both servers have counters that they read without a lock on purpose.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
+
+use crate::load::{self, Talk};
 
 struct Server {
     name: &'static str,
@@ -21,7 +20,7 @@ struct Server {
     target: &'static str,
     /// The server's arguments; `PORT` stands for the port.
     arguments: &'static [&'static str],
-    talk: fn(&mut BufReader<TcpStream>, u64) -> std::io::Result<()>,
+    talk: Talk,
 }
 
 const SERVERS: [Server; 2] = [
@@ -43,7 +42,7 @@ const SERVERS: [Server; 2] = [
             "-m",
             "64",
         ],
-        talk: talk_memcached,
+        talk: load::talk_memcached,
     },
     Server {
         name: "redis",
@@ -63,11 +62,9 @@ const SERVERS: [Server; 2] = [
             "--maxmemory",
             "64mb",
         ],
-        talk: talk_redis,
+        talk: load::talk_redis,
     },
 ];
-
-const CLIENTS: usize = 4;
 
 pub fn run() -> anyhow::Result<()> {
     let mut sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
@@ -110,7 +107,7 @@ fn soak(server: &Server, sources: &Path, tool: &Path, time: Duration) -> anyhow:
         .stderr(Stdio::null())
         .status()?;
     ensure!(built.success(), "the captured build failed");
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = load::free_port()?;
     // Started before the build of the instrumented program, so the limit counts from its start.
     let limit = (time.as_secs() + 20).to_string();
     let report = folder.path().join("report.json");
@@ -132,50 +129,16 @@ fn soak(server: &Server, sources: &Path, tool: &Path, time: Duration) -> anyhow:
 
 /// Loads the server for `time`; returns operations done and samples of its memory in KiB.
 fn load(server: &Server, port: u16, time: Duration) -> anyhow::Result<(u64, Vec<u64>)> {
-    let connect = || TcpStream::connect(("127.0.0.1", port));
-    let patience = Instant::now() + Duration::from_secs(600);
-    while connect().is_err() {
-        ensure!(Instant::now() < patience, "the server does not come up");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    let (operations, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    load::await_server(port, Duration::from_secs(600))?;
     let mut memory = Vec::new();
-    let client = |number: u64| {
-        let mut random = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        while !stop.load(Ordering::Relaxed) {
-            // A new connection now and then: accepting and closing belong to the load.
-            let stream = connect()?;
-            stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-            let mut stream = BufReader::new(stream);
-            for _ in 0..500 {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                (server.talk)(&mut stream, random)?;
-                operations.fetch_add(1, Ordering::Relaxed);
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-        }
-        std::io::Result::Ok(())
-    };
-    let client = &client;
-    let failures = std::thread::scope(|scope| {
-        let clients: Vec<_> =
-            (1..=CLIENTS as u64).map(|number| scope.spawn(move || client(number))).collect();
+    let operations = load::clients(port, server.talk, u64::MAX, || {
         let start = Instant::now();
         while start.elapsed() < time {
             std::thread::sleep(Duration::from_secs(1));
             memory.extend(resident(port));
         }
-        stop.store(true, Ordering::Relaxed);
-        clients.into_iter().filter_map(|client| client.join().ok()?.err()).collect::<Vec<_>>()
-    });
-    if let Some(failure) = failures.first() {
-        bail!("{} of {CLIENTS} clients failed: {failure}", failures.len());
-    }
-    Ok((operations.into_inner(), memory))
+    })?;
+    Ok((operations, memory))
 }
 
 /// The resident memory of the process whose command line names the port.
@@ -191,53 +154,6 @@ fn resident(port: u16) -> Option<u64> {
     let status = std::fs::read_to_string(folder.join("status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
-}
-
-fn talk_memcached(stream: &mut BufReader<TcpStream>, random: u64) -> std::io::Result<()> {
-    let key = (random >> 16) & 0x3fff;
-    let mut line = String::new();
-    match random % 10 {
-        0..3 => {
-            let size = (random >> 40) as usize % 900 + 1;
-            let value = "v".repeat(size);
-            write!(stream.get_mut(), "set k{key} 0 0 {size}\r\n{value}\r\n")?;
-            stream.read_line(&mut line)?;
-        }
-        3 => {
-            write!(stream.get_mut(), "delete k{key}\r\n")?;
-            stream.read_line(&mut line)?;
-        }
-        _ => {
-            write!(stream.get_mut(), "get k{key}\r\n")?;
-            while line.trim_end() != "END" {
-                line.clear();
-                expect_more(stream.read_line(&mut line)?)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn talk_redis(stream: &mut BufReader<TcpStream>, random: u64) -> std::io::Result<()> {
-    let key = (random >> 16) & 0x3fff;
-    let mut line = String::new();
-    match random % 10 {
-        0..3 => {
-            write!(stream.get_mut(), "SET k{key} {}\r\n", "v".repeat(random as usize % 500 + 1))?
-        }
-        3 => write!(stream.get_mut(), "DEL k{key}\r\n")?,
-        4 => write!(stream.get_mut(), "INCR n{}\r\n", key & 0xff)?,
-        _ => write!(stream.get_mut(), "GET k{key}\r\n")?,
-    }
-    expect_more(stream.read_line(&mut line)?)?;
-    if line.starts_with('$') && !line.starts_with("$-1") {
-        expect_more(stream.read_line(&mut line)?)?;
-    }
-    Ok(())
-}
-
-fn expect_more(read: usize) -> std::io::Result<()> {
-    if read == 0 { Err(std::io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }
 
 fn tell(server: &Server, operations: u64, memory: &[u64], report: &Value) -> anyhow::Result<()> {

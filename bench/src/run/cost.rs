@@ -1,6 +1,6 @@
 //! What one run of a program cost.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -12,9 +12,13 @@ pub struct Cost {
     pub output: String,
 }
 
-/// Runs the command to its end. Race detectors may end it with a status of their own, so the
-/// caller judges by the output.
-pub fn cost_of(command: &mut Command) -> anyhow::Result<Cost> {
+/// Runs the command to its end, and `during` beside it with the process's id. Race detectors may end
+/// it with a status of their own, so the caller judges by the output.
+pub fn cost_of(
+    command: &mut Command,
+    during: impl FnOnce(u32) -> anyhow::Result<()> + Send,
+) -> anyhow::Result<Cost> {
+    use std::os::unix::process::ExitStatusExt;
     let output = tempfile::NamedTempFile::new()?;
     let before = children_cpu()?;
     let mut child = command
@@ -23,18 +27,15 @@ pub fn cost_of(command: &mut Command) -> anyhow::Result<Cost> {
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    let mut memory = 0.0;
-    let status = loop {
-        // A high-water mark, so only the last moment's growth can be missed.
-        if let Some(peak) = peak_memory(child.id()) {
-            memory = peak;
+    let process = child.id();
+    let (memory, status) = std::thread::scope(|scope| {
+        let beside = scope.spawn(move || during(process));
+        let ended = watch(&mut child);
+        match beside.join() {
+            Ok(result) => result.and(ended),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(4));
-    };
-    use std::os::unix::process::ExitStatusExt;
+    })?;
     ensure!(status.signal().is_none(), "{command:?} ended with {status}");
     let text = std::fs::read(output.path())?;
     Ok(Cost {
@@ -42,6 +43,21 @@ pub fn cost_of(command: &mut Command) -> anyhow::Result<Cost> {
         memory,
         output: String::from_utf8_lossy(&text).into_owned(),
     })
+}
+
+/// Waits for the end; returns the peak of its memory.
+fn watch(child: &mut Child) -> anyhow::Result<(f64, ExitStatus)> {
+    let mut memory = 0.0;
+    loop {
+        // A high-water mark, so only the last moment's growth can be missed.
+        if let Some(peak) = peak_memory(child.id()) {
+            memory = peak;
+        }
+        if let Some(status) = child.try_wait()? {
+            return Ok((memory, status));
+        }
+        std::thread::sleep(Duration::from_millis(4));
+    }
 }
 
 /// `VmHWM` of a live process in megabytes.

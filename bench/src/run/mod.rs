@@ -73,33 +73,41 @@ pub fn run() -> anyhow::Result<()> {
     let options = Options::read()?;
     let scratch = tempfile::Builder::new().prefix("racewarden-bench-").tempdir()?;
     let tools = Tools::new(&options.racewarden, scratch.path())?;
-    let mut built = Vec::new();
+    let mut table = Table::default();
+    println!("{}", if options.scaling { SCALING_HEAD } else { HEAD });
     let mut failures = 0;
     for program in programs::all(&options.sources) {
         if !options.wants(&program) {
             continue;
         }
         if !program.present() {
-            println!("{}: not fetched, run bench/fetch", program.name);
+            eprintln!("{}: not fetched, run bench/fetch", program.name);
             continue;
         }
         eprintln!("building {}", program.name);
-        match tools.build(&program).with_context(|| program.name.to_owned()) {
-            Ok(four) => built.push((program, four)),
-            Err(error) => {
-                println!("{error:#}");
-                failures += 1;
-            }
+        let measured = tools.build(&program).and_then(|built| match options.scaling {
+            true => scaling(&options, &program, &built),
+            false => table.add(&options, &program, &built),
+        });
+        if let Err(error) = measured.with_context(|| program.name.to_owned()) {
+            eprintln!("{error:#}");
+            failures += 1;
         }
+        // Each program's builds take some hundred megabytes.
+        let _ = std::fs::remove_dir_all(scratch.path().join(program.name));
     }
-    if options.scaling {
-        scaling(&options, &built)?;
-    } else {
-        table(&options, &built)?;
+    if !options.scaling {
+        table.tell_means();
     }
     ensure!(failures == 0, "{failures} programs failed");
     Ok(())
 }
+
+const HEAD: &str = "| program | native | TSan | racewarden | without pruning | of TSan \
+    | of TSan, without | memory | TSan's | of TSan | Helgrind | of racewarden |\n\
+    |---|---|---|---|---|---|---|---|---|---|---|---|";
+const SCALING_HEAD: &str = "| program | threads | native | TSan | racewarden | of TSan |\n\
+    |---|---|---|---|---|---|";
 
 /// One program's costs: the median round of each variant.
 struct Row {
@@ -110,14 +118,16 @@ struct Row {
     helgrind: Option<Cost>,
 }
 
-fn table(options: &Options, built: &[(Program, Built)]) -> anyhow::Result<()> {
-    println!(
-        "| program | native | TSan | racewarden | without pruning | of TSan | of TSan, without | memory | TSan's | of TSan | Helgrind | of racewarden |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
-    let mut means = [const { Vec::new() }; 4];
-    for (program, four) in built {
-        let row = measure(options, program, four)?;
+/// The ratios of all rows: processor time with and without pruning and memory, of TSan's, and
+/// Helgrind's processor time, of racewarden's.
+#[derive(Default)]
+struct Table {
+    ratios: [Vec<f64>; 4],
+}
+
+impl Table {
+    fn add(&mut self, options: &Options, program: &Program, built: &Built) -> anyhow::Result<()> {
+        let row = measure(options, program, built)?;
         let of = |a: f64, b: f64| a / b.max(0.01);
         let (native, tsan) = (row.plain.cpu, row.tsan.cpu);
         let ratios = [
@@ -126,8 +136,8 @@ fn table(options: &Options, built: &[(Program, Built)]) -> anyhow::Result<()> {
             of(row.pruned.memory, row.tsan.memory),
             row.helgrind.as_ref().map_or(f64::NAN, |helgrind| of(helgrind.cpu, row.pruned.cpu)),
         ];
-        for (mean, ratio) in means.iter_mut().zip(ratios) {
-            mean.push(ratio);
+        for (all, ratio) in self.ratios.iter_mut().zip(ratios) {
+            all.push(ratio);
         }
         let helgrind = match &row.helgrind {
             Some(cost) => format!("{:.2} s | {:.1}x", cost.cpu, ratios[3]),
@@ -145,13 +155,16 @@ fn table(options: &Options, built: &[(Program, Built)]) -> anyhow::Result<()> {
             row.tsan.memory,
             ratios[2],
         );
+        Ok(())
     }
-    let mean = means.map(|ratios| geometric_mean(&ratios));
-    println!(
-        "| geometric mean | | | | | {:.2}x | {:.2}x | | | {:.2}x | | {:.1}x |",
-        mean[0], mean[1], mean[2], mean[3]
-    );
-    Ok(())
+
+    fn tell_means(&self) {
+        let mean = self.ratios.each_ref().map(|ratios| geometric_mean(ratios));
+        println!(
+            "| geometric mean | | | | | {:.2}x | {:.2}x | | | {:.2}x | | {:.1}x |",
+            mean[0], mean[1], mean[2], mean[3]
+        );
+    }
 }
 
 fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Result<Row> {
@@ -176,30 +189,26 @@ fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Resul
 }
 
 /// Cost against the number of threads, for the same work: relative to one thread.
-fn scaling(options: &Options, built: &[(Program, Built)]) -> anyhow::Result<()> {
-    println!("| program | threads | native | TSan | racewarden | of TSan |");
-    println!("|---|---|---|---|---|---|");
-    for (program, four) in built {
-        for threads in [1, 2, 4, 8] {
-            let arguments = program.arguments(threads, &four.folder)?;
-            let mut costs = [const { Vec::new() }; 3];
-            for _ in 0..options.rounds {
-                for (variant, costs) in
-                    [&four.plain, &four.tsan, &four.pruned].into_iter().zip(&mut costs)
-                {
-                    costs.push(program.run(Command::new(variant), &arguments)?);
-                }
+fn scaling(options: &Options, program: &Program, built: &Built) -> anyhow::Result<()> {
+    for threads in [1, 2, 4, 8] {
+        let arguments = program.arguments(threads, &built.folder)?;
+        let mut costs = [const { Vec::new() }; 3];
+        for _ in 0..options.rounds {
+            for (variant, costs) in
+                [&built.plain, &built.tsan, &built.pruned].into_iter().zip(&mut costs)
+            {
+                costs.push(program.run(Command::new(variant), &arguments)?);
             }
-            let [plain, tsan, ours] = costs.map(median);
-            println!(
-                "| {} | {threads} | {:.2} s | {:.2} s | {:.2} s | {:.2}x |",
-                program.name,
-                plain.cpu,
-                tsan.cpu,
-                ours.cpu,
-                ours.cpu / tsan.cpu.max(0.01)
-            );
         }
+        let [plain, tsan, ours] = costs.map(median);
+        println!(
+            "| {} | {threads} | {:.2} s | {:.2} s | {:.2} s | {:.2}x |",
+            program.name,
+            plain.cpu,
+            tsan.cpu,
+            ours.cpu,
+            ours.cpu / tsan.cpu.max(0.01)
+        );
     }
     Ok(())
 }

@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::ensure;
 
 use super::cost::{Cost, cost_of};
+use crate::load::{self, Talk};
+
+/// How long a server under Helgrind may take to come up.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a program comes to be.
 pub enum Source {
@@ -18,8 +23,10 @@ pub enum Source {
 pub struct Program {
     pub name: &'static str,
     pub source: Source,
-    /// Arguments; `{threads}` and `{input}` are filled in.
+    /// Arguments; `{threads}`, `{input}` and `{port}` are filled in.
     arguments: &'static [&'static str],
+    /// For a server: what each of its clients says, and how often.
+    load: Option<(Talk, u64)>,
 }
 
 /// Bytes of the compressors' input.
@@ -33,12 +40,15 @@ pub fn all(sources: &Path) -> Vec<Program> {
             libraries: &["-lm"],
         },
         arguments,
+        load: None,
     };
     let tree = |name: &'static str, package: &str, build, product, arguments| Program {
         name,
         source: Source::Tree { path: sources.join(package), build, product },
         arguments,
+        load: None,
     };
+    let server = |talk: Talk, program: Program| Program { load: Some((talk, 15_000)), ..program };
     vec![
         kernel("fft", "fft.c", &["{threads}", "1024"]),
         kernel("lu", "lu.c", &["{threads}", "1024"]),
@@ -59,6 +69,59 @@ pub fn all(sources: &Path) -> Vec<Program> {
             "make -C programs clean; make -j2 -C programs zstd CC='{cc}' HAVE_LZMA=0 HAVE_ZLIB=0 HAVE_LZ4=0 ZSTD_NO_ASM=1",
             "programs/zstd",
             &["-q", "-c", "-6", "-T{threads}", "-B1048576", "{input}"],
+        ),
+        tree(
+            "pigz",
+            "pigz",
+            "make clean; make pigz CC='{cc} -w'",
+            "pigz",
+            &["-k", "-c", "-p", "{threads}", "{input}"],
+        ),
+        tree(
+            "sqlite3",
+            "sqlite3",
+            concat!(
+                "test -f sqlite3.c || { ./configure --disable-tcl --disable-readline && make sqlite3.c; }; ",
+                "{cc} -O2 -w -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION -I. sqlite3.c ",
+                env!("CARGO_MANIFEST_DIR"),
+                "/kernels/database.c -o database -lpthread -lm"
+            ),
+            "database",
+            &["{threads}", "6000"],
+        ),
+        server(
+            load::talk_memcached,
+            tree(
+                "memcached",
+                "memcached",
+                "test -f Makefile && make clean; ./configure CC='{cc}' && make -j2 memcached",
+                "memcached",
+                &["-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-t", "{threads}", "-u", "root"],
+            ),
+        ),
+        server(
+            load::talk_redis,
+            tree(
+                "redis",
+                "redis",
+                concat!(
+                    "make -C src clean; CFLAGS=-I/usr/include/liblzf LDFLAGS='-latomic -llzf' ",
+                    "make -j2 MALLOC=libc CC='{cc}' redis-server"
+                ),
+                "src/redis-server",
+                &[
+                    "--port",
+                    "{port}",
+                    "--save",
+                    "",
+                    "--appendonly",
+                    "no",
+                    "--io-threads",
+                    "{threads}",
+                    "--io-threads-do-reads",
+                    "yes",
+                ],
+            ),
         ),
     ]
 }
@@ -87,9 +150,21 @@ impl Program {
 
     /// Runs a variant and makes sure that it did its work.
     pub fn run(&self, mut command: Command, arguments: &[String]) -> anyhow::Result<Cost> {
-        let cost = cost_of(command.args(arguments))?;
-        ensure!(!cost.output.is_empty(), "{} printed nothing: {command:?}", self.name);
-        Ok(cost)
+        let Some((talk, questions)) = self.load else {
+            let cost = cost_of(command.args(arguments), |_| Ok(()))?;
+            ensure!(!cost.output.is_empty(), "{} printed nothing: {command:?}", self.name);
+            return Ok(cost);
+        };
+        let port = load::free_port()?;
+        command.args(arguments.iter().map(|text| text.replace("{port}", &port.to_string())));
+        cost_of(&mut command, |process| {
+            let loaded = load::await_server(port, PATIENCE)
+                .and_then(|()| load::clients(port, talk, questions, || ()));
+            let stopped = Command::new("kill").arg(process.to_string()).status()?;
+            ensure!(loaded? == questions * load::CLIENTS as u64, "questions without an answer");
+            ensure!(stopped.success(), "{} was gone before it was stopped", self.name);
+            Ok(())
+        })
     }
 }
 
