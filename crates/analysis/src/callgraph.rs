@@ -175,7 +175,9 @@ impl Phases {
                     .create_sites
                     .iter()
                     .flat_map(|site| points.entries.get(site).into_iter().flatten().copied())
-                    .chain(parallel_roots.iter().copied()),
+                    .chain(parallel_roots.iter().copied())
+                    // Whoever calls from outside may do so while the program itself runs.
+                    .chain(starts.iter().copied().filter(|_| !parallel_roots.is_empty())),
             ),
             late_blocks: FxHashMap::default(),
             first_create: FxHashMap::default(),

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use racewarden_finding::{Engine, Note, Report, conclude};
-use racewarden_ir::{FunctionId, Linkage, Program};
+use racewarden_ir::{FunctionId, Linkage, Op, Program};
 use racewarden_models::Models;
+use rayon::prelude::*;
 
 use crate::bottom_up::{Done, bottom_up};
-use crate::callgraph::{CallGraph, Phases};
+use crate::callgraph::{CallGraph, Phases, effects_of_call};
 use crate::contexts::Instantiation;
 use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
-use crate::effects::Effects;
+use crate::effects::{Effect, Effects};
 use crate::flow::{self, Env};
 use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
@@ -39,16 +40,30 @@ struct Foundation<'a> {
 
 /// Checks the program and reports.
 pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
+    check_in_stages(program, models, options, &|_| {})
+}
+
+/// Checks the program; `entered` hears the name of each stage as it begins.
+pub fn check_in_stages(
+    program: &Program,
+    models: &Models,
+    options: &Options,
+    entered: &dyn Fn(&'static str),
+) -> Report {
     if !options.api && start_functions(program).is_empty() {
         let mut report = Report::default();
         report.notes.push(Note::weakens(Engine::Check, NO_START));
         report.conclusion = conclude(&report.races, &report.notes, true);
         return report;
     }
-    let foundation = Foundation::new(program, models, options);
+    let foundation = Foundation::new(program, models, options, entered);
+    entered("contexts");
     let instantiation = foundation.instantiate();
+    entered("digests");
     let whole = Whole::new(&instantiation);
+    entered("pairs");
     let pairs = pairs::find(&instantiation.accesses, &whole);
+    entered("report");
     let naming = Naming { instantiation: &instantiation };
 
     let threaded = instantiation.threads.roots.len() > 1;
@@ -64,7 +79,7 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Report {
     }
     if pairs.more > 0 {
         let text = format!(
-            "{} further pairs of accesses are not listed: each access is in a candidate that is",
+            "about {} further pairs of accesses are not listed: each access is in a candidate that is",
             pairs.more
         );
         report.notes.push(Note::info(Engine::Check, text));
@@ -100,7 +115,7 @@ pub fn why(
     first: &str,
     second: &str,
 ) -> Vec<String> {
-    let foundation = Foundation::new(program, models, options);
+    let foundation = Foundation::new(program, models, options, &|_| {});
     let instantiation = foundation.instantiate();
     let whole = Whole::new(&instantiation);
     let naming = Naming { instantiation: &instantiation };
@@ -150,13 +165,21 @@ pub fn why(
 }
 
 impl<'a> Foundation<'a> {
-    fn new(program: &'a Program, models: &Models, options: &Options) -> Self {
+    fn new(
+        program: &'a Program,
+        models: &Models,
+        options: &Options,
+        entered: &dyn Fn(&'static str),
+    ) -> Self {
+        entered("effects");
         let effects = Effects::new(program, models);
         let starts = start_functions(program);
         let exported = if options.api { exported_functions(program) } else { Vec::new() };
         let mut outside = exported.clone();
         outside.extend(starts.iter().copied());
+        entered("points-to");
         let points = pointsto::build(program, &effects, &outside);
+        entered("call graph");
         let graph = CallGraph::new(program, &effects, &points);
         let entries = graph
             .create_sites
@@ -165,6 +188,7 @@ impl<'a> Foundation<'a> {
         let reachable =
             graph.reachable(starts.iter().copied().chain(exported.iter().copied()).chain(entries));
         let phases = Phases::new(program, &graph, &points, &exported, &starts);
+        entered("sharing");
         let sharing = sharing::discover(program, &effects, &points, &graph, &phases, &reachable);
         let mut foundation = Foundation {
             program,
@@ -177,6 +201,7 @@ impl<'a> Foundation<'a> {
             exported,
             summaries: Vec::new(),
         };
+        entered("summaries");
         foundation.summaries = foundation.summarise();
         foundation
     }
@@ -218,8 +243,11 @@ impl<'a> Foundation<'a> {
         let recursive =
             component.len() > 1 || self.graph.callees[component[0].index()].contains(&component[0]);
         let mut own: Vec<Option<Arc<Summary>>> = vec![None; component.len()];
-        // A huge cycle of calls, mostly through pointers, would take many rounds to settle.
-        let limit = if component.len() > LARGE_COMPONENT { 0 } else { MAX_ROUNDS };
+        if component.len() > LARGE_COMPONENT {
+            return self.large_component(env, done, component);
+        }
+        let limit = MAX_ROUNDS;
+        let mut worst = None;
         for round in 0.. {
             let mut changed = false;
             for (index, &id) in component.iter().enumerate() {
@@ -233,7 +261,8 @@ impl<'a> Foundation<'a> {
                 };
                 let mut summary = flow::analyse(env, &lookup, id);
                 if recursive && round >= limit {
-                    summary.exits = vec![self.worst_exit(component)];
+                    let worst = worst.get_or_insert_with(|| self.worst_exit(component));
+                    summary.exits = vec![worst.clone()];
                     summary.result = None;
                     summary.returns_fresh = false;
                 }
@@ -246,6 +275,53 @@ impl<'a> Foundation<'a> {
             }
         }
         component.iter().copied().zip(own.into_iter().flatten()).collect()
+    }
+
+    /// A huge cycle of calls, mostly through pointers, would take many rounds to settle: each of
+    /// its functions is analysed once, with the worst assumed of the others.
+    fn large_component(
+        &self,
+        env: &Env<'_>,
+        done: &Done<Arc<Summary>>,
+        component: &[FunctionId],
+    ) -> Vec<(FunctionId, Arc<Summary>)> {
+        let exit = self.worst_exit(component);
+        let worst = Arc::new(Summary {
+            possible: exit.path.clone(),
+            exits: vec![exit],
+            ends_thread: component.iter().any(|&id| self.may_end_thread(done, id)),
+            ..Summary::default()
+        });
+        let lookup = |callee: FunctionId| match component.binary_search(&callee) {
+            Ok(_) => Some(worst.clone()),
+            Err(_) => done[callee.index()].get().cloned(),
+        };
+        component
+            .par_iter()
+            .map(|&id| {
+                if self.program.module.function(id).is_declaration() {
+                    return (id, Arc::default());
+                }
+                let own = flow::analyse(env, &lookup, id);
+                let Summary { exits, possible, ends_thread, .. } = Summary::clone(&worst);
+                let (result, returns_fresh) = (None, false);
+                let own = Summary { exits, possible, ends_thread, result, returns_fresh, ..own };
+                (id, Arc::new(own))
+            })
+            .collect()
+    }
+
+    /// Whether the function, or one that it calls and that is analysed already, ends the thread.
+    fn may_end_thread(&self, done: &Done<Arc<Summary>>, id: FunctionId) -> bool {
+        let calls = self.graph.callees[id.index()].iter();
+        let mut known = calls.filter_map(|callee| done[callee.index()].get());
+        let body = self.program.module.function(id);
+        known.any(|summary| summary.ends_thread)
+            || (0u32..).zip(&body.instructions).any(|(inst, instruction)| {
+                let Op::Call { callee, .. } = &instruction.op else { return false };
+                effects_of_call(&self.effects, &self.points, (id, inst), callee)
+                    .any(|effect| matches!(effect, Effect::ThreadExit))
+            })
     }
 
     /// A recursion that does not settle: any lock may be released, any of its threads created.

@@ -5,7 +5,8 @@
 //! thread's entry. The result is the same, but the copies grow with the depth of the call graph;
 //! here each function keeps its own accesses once, relative to its entry, and a calling context
 //! (actuals, locks held, threads alive) is pushed down to it. Contexts are kept apart up to
-//! [`MAX_CONTEXTS`] per function and root; further ones are joined into one that knows no actuals.
+//! [`MAX_CONTEXTS`] per function and root; further ones know no actuals, one for each state that the
+//! function is entered in, up to [`MAX_STATES`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::actuals::{Actuals, Formals, named};
 use crate::callgraph::{CallGraph, effects_of_call};
 use crate::distinct::Distinct;
 use crate::effects::{Effect, Effects, Entry, Passed};
 use crate::flow::{KEPT, compose, kept_at};
-use crate::pointsto::{CallSite, Location, ObjectKind, PointsTo, gcd};
+use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Create, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
@@ -37,6 +39,9 @@ pub struct Context {
     pub argument_points: Vec<Option<Vec<Location>>>,
     /// Arguments that only this thread knows yet.
     pub private: BTreeSet<u32>,
+    /// Arguments without a name here that are addresses of this thread's own stack slots and
+    /// allocations, as bits.
+    pub own: u64,
     pub entry: Path,
     /// The calls from the thread's entry, where the function may create threads.
     pub chain: SmallVec<[CallSite; 2]>,
@@ -76,14 +81,20 @@ pub struct Instantiation<'a> {
     /// Whether contexts had to be joined.
     pub joined_contexts: bool,
     index: FxHashMap<(RootId, FunctionId), Vec<ContextId>>,
-    generic: FxHashMap<(RootId, FunctionId), ContextId>,
+    /// Contexts that know no actuals, at most [`MAX_STATES`]; the last may join several states.
+    generic: FxHashMap<(RootId, FunctionId), Vec<ContextId>>,
     queue: Vec<ContextId>,
     /// Joined contexts that are in the queue.
     queued_generic: FxHashSet<ContextId>,
     total: usize,
+    pub(crate) formals: Formals,
+    /// An object that only one thread can reach.
+    pub(crate) nowhere: Option<ObjectId>,
 }
 
-const MAX_CONTEXTS: usize = 12;
+const MAX_CONTEXTS: usize = 8;
+/// States that are kept apart once actuals are not.
+const MAX_STATES: usize = 4;
 const MAX_TOTAL: usize = 60_000;
 
 impl<'a> Instantiation<'a> {
@@ -111,6 +122,8 @@ impl<'a> Instantiation<'a> {
             queue: Vec::new(),
             queued_generic: FxHashSet::default(),
             total: 0,
+            formals: Formals::new(program, effects, points, summaries),
+            nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
         }
     }
 
@@ -121,7 +134,7 @@ impl<'a> Instantiation<'a> {
             if index == 0 {
                 self.threads.root(None, start);
             }
-            self.enter(MAIN, start, Vec::new(), Vec::new(), BTreeSet::new(), state.clone(), None);
+            self.enter(MAIN, start, Actuals::default(), state.clone(), None);
             if let Some(summary) = self.summaries.get(start.index())
                 && let Some(end) = joined_exit(summary)
             {
@@ -132,19 +145,12 @@ impl<'a> Instantiation<'a> {
         if starts.is_empty() && !exported.is_empty() {
             self.threads.root(None, FunctionId(u32::MAX));
         }
-        for &function in exported {
-            let root = self.threads.root(Some(CreateId::new((function, u32::MAX))), function);
-            self.threads.roots[root as usize].many = true;
-            self.threads.roots[root as usize].repeated = true;
-            self.enter(
-                root,
-                function,
-                Vec::new(),
-                Vec::new(),
-                BTreeSet::new(),
-                Path::default(),
-                None,
-            );
+        // Any number of threads outside, each of which may call any of the functions.
+        if !exported.is_empty() {
+            let root = self.threads.outside();
+            for &function in exported {
+                self.enter(root, function, Actuals::default(), Path::default(), None);
+            }
         }
         while let Some(context) = self.queue.pop() {
             self.process(context);
@@ -153,23 +159,15 @@ impl<'a> Instantiation<'a> {
         self.collect();
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn enter(
         &mut self,
         root: RootId,
         function: FunctionId,
-        mut arguments: Vec<Option<Sym>>,
-        argument_points: Vec<Option<Vec<Location>>>,
-        private: BTreeSet<u32>,
-        mut entry: Path,
+        Actuals { mut arguments, points: argument_points, own, private }: Actuals,
+        entry: Path,
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
-        entry.released.clear();
-        entry.acquired.clear();
-        entry.overwritten.clear();
-        entry.facts.clear();
-        entry.escaped.clear();
-        entry.escaped_arguments.clear();
+        let mut entry = entry_state(entry);
         let chain = self.chain(root, function, parent);
         let count = self.index.entry((root, function)).or_default().len();
         for position in 0..count {
@@ -178,6 +176,7 @@ impl<'a> Instantiation<'a> {
             purge(&mut arguments, &mut entry, frame);
             let context = &mut self.contexts[id as usize];
             if context.arguments == arguments
+                && context.own == own
                 && context.private == private
                 && context.entry == entry
                 && context.chain == chain
@@ -198,6 +197,7 @@ impl<'a> Instantiation<'a> {
             arguments,
             argument_points,
             private,
+            own,
             entry,
             chain,
             merged: false,
@@ -239,8 +239,16 @@ impl<'a> Instantiation<'a> {
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
         self.joined_contexts = true;
-        if let Some(&id) = self.generic.get(&(root, function)) {
+        let known = self.generic.get(&(root, function)).cloned().unwrap_or_default();
+        for &id in &known {
             purge(&mut [], &mut entry, id + 1);
+            let context = &mut self.contexts[id as usize];
+            if context.entry == entry {
+                context.entered = context.entered.saturating_add(2);
+                return id;
+            }
+        }
+        if let Some(&id) = known.get(MAX_STATES - 1) {
             let context = &mut self.contexts[id as usize];
             context.entered = context.entered.saturating_add(2);
             let mut joined = context.entry.clone();
@@ -260,13 +268,14 @@ impl<'a> Instantiation<'a> {
             arguments: Vec::new(),
             argument_points: Vec::new(),
             private: BTreeSet::new(),
+            own: 0,
             entry,
             chain: SmallVec::new(),
             merged: true,
             parent,
             entered: 2,
         });
-        self.generic.insert((root, function), id);
+        self.generic.entry((root, function)).or_default().push(id);
         self.queued_generic.insert(id);
         self.queue.push(id);
         id
@@ -276,14 +285,18 @@ impl<'a> Instantiation<'a> {
         self.queued_generic.remove(&id);
         let summary = self.summaries[self.contexts[id as usize].function.index()].clone();
         // The state at the last call, relative and absolute: mostly the next one's, too.
-        let mut last: Option<(&Arc<Path>, Path)> = None;
+        let mut last: Option<(&Arc<Path>, Path, FxHashSet<Atom>)> = None;
         for call in &summary.calls {
-            let entry = match last.take() {
-                Some((state, entry)) if Arc::ptr_eq(state, &call.state) => entry,
-                _ => self.absolute(id, &call.state),
+            let (entry, named) = match last.take() {
+                Some((state, entry, named)) if Arc::ptr_eq(state, &call.state) => (entry, named),
+                _ => {
+                    let entry = entry_state(self.absolute(id, &call.state));
+                    let named = named(&entry);
+                    (entry, named)
+                }
             };
-            self.call(id, call, &entry);
-            last = Some((&call.state, entry));
+            self.call(id, call, &entry, &named);
+            last = Some((&call.state, entry, named));
         }
         for create in &summary.creates {
             self.create(id, create);
@@ -335,7 +348,7 @@ impl<'a> Instantiation<'a> {
         path
     }
 
-    fn call(&mut self, id: ContextId, call: &Call, entry: &Path) {
+    fn call(&mut self, id: ContextId, call: &Call, entry: &Path, named: &FxHashSet<Atom>) {
         let arguments: Vec<Option<Sym>> = call
             .arguments
             .iter()
@@ -344,15 +357,18 @@ impl<'a> Instantiation<'a> {
         let mut private = BTreeSet::new();
         for (index, argument) in call.arguments.iter().enumerate() {
             if let Some(sym) = argument
+                && self.formals.matters(call.callee, index as u32)
                 && self.is_private(id, sym, &call.state)
             {
                 private.insert(index as u32);
             }
         }
         let root = self.contexts[id as usize].root;
+        let actuals = Actuals { arguments, private, ..Actuals::default() };
+        let actuals = self.telling((root, call.callee), actuals, named);
         let parent = Some((id, call.inst));
         let entry = entry.clone();
-        let entered = self.enter(root, call.callee, arguments, Vec::new(), private, entry, parent);
+        let entered = self.enter(root, call.callee, actuals, entry, parent);
         if self.is_repeated(self.contexts[id as usize].function, call.inst) {
             let context = &mut self.contexts[entered as usize];
             context.entered = context.entered.saturating_add(1);
@@ -451,15 +467,8 @@ impl<'a> Instantiation<'a> {
                     .map(|sym| sym.filter(fixed))
                     .collect();
             }
-            self.enter(
-                root,
-                target,
-                arguments,
-                vec![points],
-                BTreeSet::new(),
-                Path::default(),
-                Some((id, create.inst)),
-            );
+            let actuals = Actuals { arguments, points: vec![points], ..Actuals::default() };
+            self.enter(root, target, actuals, Path::default(), Some((id, create.inst)));
         }
     }
 
@@ -632,6 +641,12 @@ impl<'a> Instantiation<'a> {
     fn accesses_in(&self, id: ContextId) -> Vec<(u8, GuardedAccess)> {
         let context = &self.contexts[id as usize];
         let (function, root) = (context.function, context.root);
+        // One that knows no actuals makes the same accesses, and more, in the same state.
+        let covers = |id: &ContextId| self.contexts[*id as usize].entry == context.entry;
+        let generic = self.generic.get(&(root, function));
+        if !context.merged && generic.is_some_and(|list| list.iter().any(covers)) {
+            return Vec::new();
+        }
         let summary = &self.summaries[function.index()];
         let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
         let mut accesses = Vec::new();
@@ -719,7 +734,7 @@ impl<'a> Instantiation<'a> {
     }
 
     /// `None` when the atom's targets are not kept by the points-to analysis.
-    fn atom_locations(&self, atom: &Atom) -> Option<Vec<Location>> {
+    pub(crate) fn atom_locations(&self, atom: &Atom) -> Option<Vec<Location>> {
         Some(match atom {
             Atom::Global(global) => {
                 vec![Location { object: self.points.global_object(*global), offset: 0, stride: 0 }]
@@ -747,6 +762,17 @@ impl<'a> Instantiation<'a> {
 
 /// Contexts whose accesses are instantiated at a time.
 const BATCH: usize = 1024;
+
+/// What a callee keeps of the state at its call.
+fn entry_state(mut state: Path) -> Path {
+    state.released.clear();
+    state.acquired.clear();
+    state.overwritten.clear();
+    state.facts.clear();
+    state.escaped.clear();
+    state.escaped_arguments.clear();
+    state
+}
 
 /// Names of the frame that is entered again stand for the new activation from now on.
 fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {

@@ -162,17 +162,10 @@ impl<'a> Whole<'a> {
         address.terms.iter().any(|(atom, scale)| {
             *scale == 1
                 && match atom {
-                    Atom::Stack(frame, _) => self.owns(access, *frame),
-                    Atom::Inst(frame, inst) => {
-                        self.owns(access, *frame)
-                            && self
-                                .instantiation
-                                .is_allocation(self.instantiation.function_of(*frame), *inst)
-                    }
                     Atom::Global(global) => {
                         self.instantiation.program.module.global(*global).thread_local
                     }
-                    _ => false,
+                    atom => self.instantiation.is_own_atom(access.root, atom),
                 }
         })
     }
@@ -188,10 +181,6 @@ impl<'a> Whole<'a> {
         let site = (access.function, access.inst);
         let (effects, points) = (self.instantiation.effects, self.instantiation.points);
         effects_of_call(effects, points, site, callee).any(is)
-    }
-
-    fn owns(&self, access: &GuardedAccess, frame: Frame) -> bool {
-        frame != 0 && self.instantiation.root_of(frame) == access.root
     }
 }
 

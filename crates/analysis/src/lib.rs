@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod actuals;
 mod bottom_up;
 mod callgraph;
 mod cfg;
@@ -41,4 +42,4 @@ mod sym;
 mod team;
 mod threads;
 
-pub use check::{Options, check, why};
+pub use check::{Options, check, check_in_stages, why};

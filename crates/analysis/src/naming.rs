@@ -9,7 +9,7 @@ use crate::effects::{Effect, LockName};
 use crate::pointsto::{ObjectId, ObjectKind};
 use crate::state::Held;
 use crate::sym::{Atom, Sym};
-use crate::threads::{MAIN, RootId};
+use crate::threads::MAIN;
 
 pub struct Naming<'a> {
     pub instantiation: &'a Instantiation<'a>,
@@ -67,7 +67,7 @@ impl Naming<'_> {
             lvalue: self.lvalue(access),
             atomic: access.atomic,
             locks: access.state.held.iter().filter_map(|held| self.held(held)).collect(),
-            thread: self.thread(access.root),
+            thread: self.thread(access),
             stack: self.stack(access),
         }
     }
@@ -220,22 +220,36 @@ impl Naming<'_> {
         }
     }
 
-    pub fn thread(&self, root: RootId) -> String {
+    fn thread(&self, access: &GuardedAccess) -> String {
+        let root = access.root;
         let data = &self.instantiation.threads.roots[root as usize];
         if root == MAIN {
             return "main".to_owned();
         }
-        let name = self.function(data.function);
         let many = if data.many { ", many" } else { "" };
-        let site = data
-            .create
-            .as_ref()
-            .filter(|create| create.site.1 != u32::MAX)
-            .map(|create| create.chain.first().copied().unwrap_or(create.site));
+        if data.outside {
+            let called = self.function(self.entry_of(access));
+            return format!("{called} (called from outside{many})");
+        }
+        let name = self.function(data.function);
+        let site =
+            data.create.as_ref().map(|create| create.chain.first().copied().unwrap_or(create.site));
         match site {
             Some(site) => format!("{name} (created at {}{many})", self.at(site.0, site.1)),
-            None => format!("{name} (called from outside{many})"),
+            None => format!("{name} ({})", many.trim_start_matches(", ")),
         }
+    }
+
+    /// The function that the access's thread ran first, by the way that its stack shows.
+    fn entry_of(&self, access: &GuardedAccess) -> FunctionId {
+        let contexts = &self.instantiation.contexts;
+        let mut context = &contexts[access.context as usize];
+        while let Some((parent, _)) = context.parent
+            && contexts[parent as usize].root == access.root
+        {
+            context = &contexts[parent as usize];
+        }
+        context.function
     }
 
     fn stack(&self, access: &GuardedAccess) -> Vec<Frame> {

@@ -44,7 +44,7 @@ pub struct Pairs {
 const MAX_PAIRS: u64 = 20_000_000;
 
 /// Candidates of one object after which only those with a place that has none yet are listed.
-const MAX_LISTED: usize = 5_000;
+const MAX_LISTED: usize = 1_000;
 
 type GuardId = u32;
 
@@ -355,9 +355,26 @@ impl Search<'_> {
         symmetric: bool,
         found: &mut Found,
     ) {
+        // Once enough is listed, only accesses that are in no candidate yet are worth a look.
+        let spot = |number: u32| {
+            let access = self.access(number);
+            (access.function, access.inst, access.kind)
+        };
+        let mut unlisted: Option<Vec<u32>> = None;
         for (i, &first) in left.iter().enumerate() {
             let others = if symmetric { &right[i..] } else { right };
-            for &second in others {
+            let full = found.best.len() >= MAX_LISTED && found.listed.contains(&spot(first));
+            let wanted = if full {
+                let listed = &found.listed;
+                let new = unlisted.get_or_insert_with(|| {
+                    right.iter().copied().filter(|b| !listed.contains(&spot(*b))).collect()
+                });
+                found.more += others.len().saturating_sub(new.len()) as u64;
+                new.as_slice()
+            } else {
+                others
+            };
+            for &second in wanted {
                 found.looked += 1;
                 if found.looked > MAX_PAIRS {
                     found.left_out += 1;

@@ -105,22 +105,25 @@ fn weigh(
     }
     if let ObjectKind::Heap(function, inst) = locations.objects[object as usize] {
         let own = |access: &GuardedAccess| {
-            access.address.as_ref().is_some_and(|address| {
-                address.mentions(&|atom| match atom {
-                    crate::sym::Atom::Inst(frame, at) => {
-                        *at == inst && whole.instantiation.function_of(*frame) == function
-                    }
-                    _ => false,
+            whole.is_own(access)
+                || access.address.as_ref().is_some_and(|address| {
+                    address.mentions(&|atom| match atom {
+                        crate::sym::Atom::Inst(frame, at) => {
+                            *at == inst && whole.instantiation.function_of(*frame) == function
+                        }
+                        _ => false,
+                    })
                 })
-            })
         };
         if own(a) || own(b) {
             change(-15, "the object is allocated by the thread that accesses it (RELAY filter 1)");
         }
     }
-    let start =
-        |access: &GuardedAccess| whole.instantiation.threads.roots[access.root as usize].function;
-    if start(a) == start(b) {
+    let start = |access: &GuardedAccess| {
+        let root = &whole.instantiation.threads.roots[access.root as usize];
+        (!root.outside).then_some(root.function)
+    };
+    if start(a).is_some() && start(a) == start(b) {
         change(-5, "both accesses are in threads of one start function (RELAY filter 4)");
     }
     if a.root == MAIN || b.root == MAIN {

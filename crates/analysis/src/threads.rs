@@ -17,6 +17,9 @@ use crate::state::{CreateId, Live, Path};
 pub type RootId = u32;
 pub const MAIN: RootId = 0;
 
+/// Stands for whichever exported function a thread from outside calls.
+const OUTSIDE: FunctionId = FunctionId(u32::MAX - 1);
+
 #[derive(Debug)]
 pub struct Root {
     /// `None` for the program's start.
@@ -39,6 +42,8 @@ pub struct Root {
     /// An OpenMP team, which ends when its tasks have.
     pub team: bool,
     pub task: bool,
+    /// Threads that the program does not create: they call its exported functions at any time.
+    pub outside: bool,
 }
 
 #[derive(Debug, Default)]
@@ -73,10 +78,19 @@ impl Threads {
             ends_anywhere: false,
             team: false,
             task: false,
+            outside: false,
         });
         if let Some(create) = create {
             self.by_site.entry(create.site).or_default().push(id);
         }
+        id
+    }
+
+    /// The threads that call the program from outside, as one root.
+    pub fn outside(&mut self) -> RootId {
+        let id = self.root(None, OUTSIDE);
+        let root = &mut self.roots[id as usize];
+        (root.many, root.repeated, root.outside) = (true, true, true);
         id
     }
 
@@ -107,6 +121,11 @@ impl Threads {
             replace_if_grown(&mut threads.survivors[id], own)
         });
         self.inherited = vec![FxHashSet::default(); count];
+        for id in 0..count {
+            if self.roots[id].outside {
+                self.inherited[id].extend(0..count as RootId);
+            }
+        }
         self.fixpoint(|threads, id| {
             let mut own = threads.inherited[id].clone();
             for (parent, state) in threads.roots[id].births.clone() {

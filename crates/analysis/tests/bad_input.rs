@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use racewarden_analysis::{Options, check};
-use racewarden_finding::{Conclusion, Report};
+use racewarden_finding::{Conclusion, Note, NoteKind, Report};
 use racewarden_models::Models;
 
 /// Checks a C program or LLVM's textual form of one, as the file's name says.
@@ -20,9 +20,27 @@ fn checked(name: &str, text: &str) -> Report {
     check(&racewarden_ir::link(vec![module]), Models::builtin(), &Options::default())
 }
 
+/// Checks units that are linked together.
+fn linked(units: &[(&str, &str)], debug: &str) -> Report {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let modules = units.iter().map(|(name, text)| {
+        let source = folder.path().join(name);
+        std::fs::write(&source, text).expect("written");
+        let bitcode = folder.path().join(format!("{name}.bc"));
+        compile_with(&source, &bitcode, debug);
+        racewarden_bitcode::lower_file(&bitcode).expect("clang's bitcode is valid")
+    });
+    let program = racewarden_ir::link(modules.collect());
+    check(&program, Models::builtin(), &Options::default())
+}
+
 fn compile(source: &Path, bitcode: &Path) {
+    compile_with(source, bitcode, "-g");
+}
+
+fn compile_with(source: &Path, bitcode: &Path, debug: &str) {
     let status = Command::new("clang-22")
-        .args(["-w", "-O2", "-Xclang", "-disable-llvm-passes", "-g", "-emit-llvm", "-c", "-o"])
+        .args(["-w", "-O2", "-Xclang", "-disable-llvm-passes", debug, "-emit-llvm", "-c", "-o"])
         .args([bitcode, source])
         .status();
     assert!(status.expect("clang-22 runs").success(), "{}", source.display());
@@ -87,12 +105,11 @@ fn loops_with_two_entries_are_followed() {
     assert_eq!(objects(&report), ["bare"]);
 }
 
-/// As clang writes it when a program generator has written a function: one million instructions
-/// take the same path, ten times as long.
+/// As clang writes it when a program generator has written a function.
 #[test]
-fn a_function_of_a_hundred_thousand_instructions_is_checked() {
+fn a_function_of_a_million_instructions_is_checked() {
     let mut body = String::new();
-    let blocks = 10_000;
+    let blocks = 100_000;
     for block in 0..blocks {
         let next = if block + 1 == blocks { "out".to_owned() } else { format!("b{}", block + 1) };
         let _ = write!(
@@ -137,4 +154,41 @@ fn thousands_of_places_that_race_do_not_make_millions_of_candidates() {
     lines.dedup();
     assert_eq!(lines.len(), places);
     assert!(report.notes.iter().any(|note| note.text.contains("further pairs")));
+}
+
+/// One unit says that `total` is a long and `step` takes two arguments, the other knows better.
+#[test]
+fn units_that_declare_things_differently_are_linked() {
+    let one = "int total;\nint step(int by) { return total += by; }\n";
+    let other = HEAD.to_owned()
+        + "extern long total;\nint step(int a, int b);\n\
+           static void *work(void *p) { step(1, 2); total = 5; return p; }\n"
+        + MAIN;
+    let report = linked(&[("one.c", one), ("other.c", &other)], "-g");
+    assert_eq!(objects(&report), ["total"]);
+    let functions: Vec<&str> = report
+        .races
+        .iter()
+        .flat_map(|race| race.sites.iter().map(|site| site.function.as_str()))
+        .collect();
+    assert!(functions.contains(&"step") && functions.contains(&"work"), "{functions:?}");
+}
+
+#[test]
+fn a_function_that_nobody_knows_weakens_the_result() {
+    let text = HEAD.to_owned()
+        + "void elsewhere(int *);\nstatic void *work(void *p) { elsewhere(&guarded); return p; }\n"
+        + MAIN;
+    let report = checked("missing.c", &text);
+    assert_eq!(report.conclusion, Conclusion::Unknown);
+    let weakened = |note: &Note| note.kind == NoteKind::Weakens && note.text.contains("elsewhere");
+    assert!(report.notes.iter().any(weakened), "{:?}", report.notes);
+}
+
+#[test]
+fn without_debug_information_the_functions_are_named() {
+    let text = HEAD.to_owned() + "static void *work(void *p) { bare++; return p; }\n" + MAIN;
+    let report = linked(&[("plain.c", &text)], "-g0");
+    assert_eq!(objects(&report), ["bare"]);
+    assert!(report.races.iter().all(|race| race.sites.iter().all(|site| site.function == "work")));
 }

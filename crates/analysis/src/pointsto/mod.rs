@@ -115,6 +115,10 @@ impl PointsTo {
         if object == self.blob.object {
             return self.blob_objects();
         }
+        // What memory of the blob's objects holds is the blob.
+        if self.solver.blob_objects().contains(&object) {
+            return vec![self.blob.object];
+        }
         self.solver.successors(object)
     }
 
