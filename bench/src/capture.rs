@@ -14,15 +14,15 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use racewarden_capture::{Capture, Store, Target, TargetKind, Toolchain, link_command};
 
-struct Program {
-    name: &'static str,
-    package: &'static str,
-    build: &'static str,
+pub struct Program {
+    pub name: &'static str,
+    pub package: &'static str,
+    pub build: &'static str,
     /// How the relinked executables are asked whether they work.
     ask: &'static [(&'static str, &'static str)],
 }
 
-const PROGRAMS: [Program; 8] = [
+pub const PROGRAMS: [Program; 8] = [
     Program { name: "pbzip2", package: "pbzip2", build: "make -j2", ask: &[("pbzip2", "-V")] },
     Program { name: "pigz", package: "pigz", build: "make -j2", ask: &[("pigz", "--version")] },
     Program {

@@ -78,10 +78,15 @@ pub fn verify(files: &[PathBuf], base: i64) -> anyhow::Result<Cost> {
 /// Processor time and peak memory of a command, as `time` reports them: the wall clock of a busy
 /// machine means little.
 pub fn cost(command: &mut Command) -> anyhow::Result<Cost> {
+    Ok(cost_and_output(command)?.0)
+}
+
+/// As [`cost`], with what the command printed.
+pub fn cost_and_output(command: &mut Command) -> anyhow::Result<(Cost, String)> {
     let mut timed = Command::new("/usr/bin/time");
     timed.args(["-f", "%U %S %M"]).arg(command.get_program()).args(command.get_args());
     timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = timed.stdout(Stdio::null()).output().context("/usr/bin/time")?;
+    let output = timed.stdin(Stdio::null()).output().context("/usr/bin/time")?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{:?}: {stderr}", command.get_program());
     let numbers: Vec<f64> = stderr
@@ -92,7 +97,8 @@ pub fn cost(command: &mut Command) -> anyhow::Result<Cost> {
         .filter_map(|number| number.parse().ok())
         .collect();
     let [user, system, kilobytes] = numbers[..] else { anyhow::bail!("time said {stderr}") };
-    Ok(Cost { seconds: user + system, kilobytes: kilobytes as i64 })
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok((Cost { seconds: user + system, kilobytes: kilobytes as i64 }, printed))
 }
 
 pub fn program(path: &Path) -> anyhow::Result<(String, Vec<PathBuf>)> {
