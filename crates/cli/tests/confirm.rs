@@ -159,7 +159,7 @@ fn all() -> Vec<Annotated> {
 fn every_candidate_gets_its_verdict_every_time() {
     let cache = tempfile::tempdir().unwrap();
     let programs = all();
-    assert!(programs.len() >= 38, "{} programs", programs.len());
+    assert!(programs.len() >= 40, "{} programs", programs.len());
     for program in &programs {
         for _ in 0..repetitions() {
             check(program, &confirm(program, cache.path()));
@@ -170,7 +170,7 @@ fn every_candidate_gets_its_verdict_every_time() {
 #[test]
 fn a_confirmed_race_replays_from_its_printed_schedule() {
     let cache = tempfile::tempdir().unwrap();
-    for name in ["late_teardown.c", "lost_wakeup.c", "statistics.c"] {
+    for name in ["late_teardown.c", "lost_wakeup.c", "statistics.c", "copied.c"] {
         let program = read(&programs().join(name));
         let report = confirm(&program, cache.path());
         let race = report.races.first().unwrap();

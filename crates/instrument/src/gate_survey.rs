@@ -98,13 +98,16 @@ pub fn survey(
         map.site_gates.push(gates);
     }
     for (function, instruction) in &request.instructions {
-        let one =
-            found.iter().find(|one| one.function == *function && one.instruction == *instruction);
-        if one.is_none() {
+        // A copy has two accesses, and which of them the schedule means shows only in the run.
+        let mut gates = found
+            .iter()
+            .filter(|one| one.function == *function && one.instruction == *instruction)
+            .map(|one| number_of(&mut map, &mut numbers, one))
+            .collect::<Vec<_>>();
+        if gates.is_empty() {
             map.missing.push(format!("no instruction {function}+{instruction}"));
         }
-        let gate = one.and_then(|one| number_of(&mut map, &mut numbers, one));
-        map.step_gates.push(gate);
+        map.step_gates.push(gates.pop().flatten());
     }
     Ok(map)
 }

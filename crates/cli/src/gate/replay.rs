@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::{Event, Linger, Order, Orders, StepGate, TargetOrder};
+use racewarden_schedule::{Schedule, Step};
 
 use super::build::GatedProgram;
 use super::runner::{Program, RunEnd};
@@ -72,8 +72,13 @@ pub fn exact_orders(request: &ReplayRequest) -> anyhow::Result<Orders> {
         .steps
         .iter()
         .map(|step| {
-            let gate = gate_of(request.gated, &step.function, step.instruction)?;
-            Ok(StepGate { thread: step.thread.clone(), gate, occurrence: step.occurrence })
+            let mut beside = gates_of(request.gated, &step.function, step.instruction);
+            let Some(gate) = beside.pop() else {
+                let Step { function, instruction, .. } = step;
+                anyhow::bail!("the program has no instruction {function}+{instruction}")
+            };
+            let thread = step.thread.clone();
+            Ok(StepGate { thread, gate, beside, occurrence: step.occurrence })
         })
         .collect::<anyhow::Result<_>>()?;
     Ok(Orders {
@@ -87,10 +92,11 @@ pub fn exact_orders(request: &ReplayRequest) -> anyhow::Result<Orders> {
 
 fn relaxed_orders(request: &ReplayRequest, seed: u64) -> Option<Orders> {
     let [.., first, second] = request.schedule.steps.as_slice() else { return None };
-    let gate = |step: &racewarden_schedule::Step| {
-        gate_of(request.gated, &step.function, step.instruction).ok()
-    };
-    let sides = [vec![gate(first)?], vec![gate(second)?]];
+    let gates = |step: &Step| gates_of(request.gated, &step.function, step.instruction);
+    let sides = [gates(first), gates(second)];
+    if sides.iter().any(Vec::is_empty) {
+        return None;
+    }
     let target = TargetOrder { number: 0, order: Order::Forward, sides, avoid: false };
     Some(Orders {
         wait_us: request.patience.as_micros() as u64 / 4,
@@ -103,12 +109,12 @@ fn relaxed_orders(request: &ReplayRequest, seed: u64) -> Option<Orders> {
     })
 }
 
-fn gate_of(gated: &GatedProgram, function: &str, instruction: u32) -> anyhow::Result<u32> {
-    gated
-        .map
-        .gates
-        .iter()
-        .find(|gate| gate.function == function && gate.instruction == instruction)
+/// The gates of an instruction in the order in which they are passed: one for each place that it
+/// accesses.
+fn gates_of(gated: &GatedProgram, function: &str, instruction: u32) -> Vec<u32> {
+    let gates = gated.map.gates.iter();
+    gates
+        .filter(|gate| gate.function == function && gate.instruction == instruction)
         .map(|gate| gate.number)
-        .ok_or_else(|| anyhow::anyhow!("the program has no instruction {function}+{instruction}"))
+        .collect()
 }

@@ -12,6 +12,8 @@
 //! thread waits there until the racing pair stands, because what it does next would spoil the
 //! schedule. Holds come first in the list and nobody waits for them.
 
+use std::collections::BTreeMap;
+
 use super::events::Event;
 use super::orders::StepGate;
 
@@ -36,10 +38,7 @@ pub enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Expected,
-    Standing {
-        address: u64,
-        size: u64,
-    },
+    Standing,
     Entered,
     Performed,
     /// A hold: nobody waits for it.
@@ -61,6 +60,10 @@ fn held_thread(step: &StepGate) -> Option<&str> {
 pub struct Enforcement {
     steps: Vec<StepGate>,
     states: Vec<State>,
+    /// What each standing step is about to access.
+    memory: Vec<Vec<(u64, u64)>>,
+    /// The last gate beside a step's own that each thread passed, and its memory.
+    beside: BTreeMap<String, Vec<(u32, (u64, u64))>>,
     diverged: bool,
     pair_reported: bool,
     events: Vec<Event>,
@@ -70,7 +73,15 @@ impl Enforcement {
     pub fn new(steps: Vec<StepGate>) -> Self {
         let state = |step| if held_thread(step).is_some() { State::Hold } else { State::Expected };
         let states = steps.iter().map(state).collect();
-        Enforcement { steps, states, diverged: false, pair_reported: false, events: Vec::new() }
+        Enforcement {
+            memory: vec![Vec::new(); steps.len()],
+            beside: BTreeMap::new(),
+            steps,
+            states,
+            diverged: false,
+            pair_reported: false,
+            events: Vec::new(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -102,6 +113,11 @@ impl Enforcement {
         if self.diverged {
             return StepAnswer::NotMine;
         }
+        if self.steps.iter().any(|step| step.beside.contains(&gate)) {
+            let passed = self.beside.entry(thread.to_owned()).or_default();
+            passed.retain(|(other, _)| *other != gate);
+            passed.push((gate, memory));
+        }
         let mine = self.steps.iter().zip(&self.states).position(|(step, state)| {
             *state == State::Expected
                 && step.gate == gate
@@ -109,7 +125,11 @@ impl Enforcement {
                 && step.occurrence == occurrence
         });
         let Some(step) = mine else { return self.hold(thread, gate, occurrence) };
-        self.states[step] = State::Standing { address: memory.0, size: memory.1 };
+        self.states[step] = State::Standing;
+        let passed = self.beside.get(thread).into_iter().flatten();
+        let beside = &self.steps[step].beside;
+        let others = passed.filter(|(gate, _)| beside.contains(gate)).map(|(_, memory)| *memory);
+        self.memory[step] = others.chain([memory]).collect();
         self.notice_pair();
         self.decide(step)
     }
@@ -125,15 +145,14 @@ impl Enforcement {
     }
 
     fn notice_pair(&mut self) {
-        let [.., first, second] = self.states.as_slice() else { return };
-        let (State::Standing { address: a, size: m }, State::Standing { address: b, size: n }) =
-            (first, second)
-        else {
-            return;
-        };
+        let [.., State::Standing, State::Standing] = self.states.as_slice() else { return };
+        let [.., first, second] = self.memory.as_slice() else { return };
         if !self.pair_reported {
             self.pair_reported = true;
-            let overlapping = *a < b.saturating_add(*n) && *b < a.saturating_add(*m);
+            let overlap = |&(a, m): &(u64, u64), &(b, n): &(u64, u64)| {
+                a < b.saturating_add(n) && b < a.saturating_add(m)
+            };
+            let overlapping = first.iter().any(|one| second.iter().any(|two| overlap(one, two)));
             self.events.push(Event::PairStands { overlapping });
         }
     }
@@ -207,7 +226,7 @@ mod tests {
     use super::*;
 
     fn step(thread: &str, gate: u32, occurrence: u64) -> StepGate {
-        StepGate { thread: thread.into(), gate, occurrence }
+        StepGate { thread: thread.into(), gate, beside: Vec::new(), occurrence }
     }
 
     const MEMORY: (u64, u64) = (64, 4);
@@ -277,6 +296,16 @@ mod tests {
         schedule.performed(1);
         schedule.performed(2);
         assert_eq!(schedule.progress(), Progress::Complete);
+    }
+
+    #[test]
+    fn a_copy_stands_at_both_places_that_it_accesses() {
+        let copy = StepGate { beside: vec![1], ..step("a", 2, 1) };
+        let mut schedule = Enforcement::new(vec![copy, step("b", 3, 1)]);
+        assert_eq!(schedule.arrive("a", 1, 1, (64, 4)), StepAnswer::NotMine);
+        assert_eq!(schedule.arrive("a", 2, 1, (128, 4)), StepAnswer::Wait { step: 0 });
+        assert_eq!(schedule.arrive("b", 3, 1, (66, 1)), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.take_events(), [Event::PairStands { overlapping: true }]);
     }
 
     #[test]

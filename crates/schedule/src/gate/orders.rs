@@ -25,7 +25,7 @@
 //! thread `*` is any thread. `idle-us` ends such a hold early when all others have been waiting
 //! so long. With `survey` nobody is held at all: the run tells which targets' sides come to common
 //! memory.
-//! `step THREAD GATE OCCURRENCE` lines, in their order, are a schedule to follow; a thread `*` is
+//! `step THREAD GATES OCCURRENCE` lines, in their order, are a schedule to follow; a thread `*` is
 //! any thread.
 
 use std::fmt::{self, Write as _};
@@ -100,7 +100,11 @@ pub struct TargetOrder {
 pub struct StepGate {
     /// Creation path, empty for any thread.
     pub thread: String,
+    /// The last gate before the instruction.
     pub gate: u32,
+    /// Other gates of the same instruction, which are passed before that one: a copy reads one
+    /// place and writes another.
+    pub beside: Vec<u32>,
     pub occurrence: u64,
 }
 
@@ -206,7 +210,9 @@ impl fmt::Display for Orders {
             writeln!(f, "{word} {} {order} {first} {second}", target.number)?;
         }
         for step in &self.steps {
-            writeln!(f, "step {} {} {}", or_any(&step.thread), step.gate, step.occurrence)?;
+            let gates: Vec<u32> = step.beside.iter().copied().chain([step.gate]).collect();
+            let (thread, gates) = (or_any(&step.thread), gate_list(&gates));
+            writeln!(f, "step {thread} {gates} {}", step.occurrence)?;
         }
         Ok(())
     }
@@ -277,11 +283,12 @@ impl Orders {
                 thread: named(thread),
                 occurrence: occurrence.parse().ok()?,
             }),
-            ["step", thread, gate, occurrence] => self.steps.push(StepGate {
-                thread: named(thread),
-                gate: gate.parse().ok()?,
-                occurrence: occurrence.parse().ok()?,
-            }),
+            ["step", thread, gates, occurrence] => {
+                let mut beside = parse_gates(gates)?;
+                let gate = beside.pop()?;
+                let (thread, occurrence) = (named(thread), occurrence.parse().ok()?);
+                self.steps.push(StepGate { thread, gate, beside, occurrence });
+            }
             _ => return None,
         }
         Some(())
@@ -290,7 +297,7 @@ impl Orders {
     /// Every gate that has to be active for these orders, sorted, each once.
     pub fn gates(&self) -> Vec<u32> {
         let in_targets = self.targets.iter().flat_map(|target| target.sides.iter().flatten());
-        let in_steps = self.steps.iter().map(|step| &step.gate);
+        let in_steps = self.steps.iter().flat_map(|step| step.beside.iter().chain([&step.gate]));
         let mut gates: Vec<u32> = in_targets.chain(in_steps).copied().collect();
         gates.sort_unstable();
         gates.dedup();
@@ -326,12 +333,12 @@ mod tests {
             idle_us: 6,
             targets: vec![target(0, Order::Forward, false), target(3, Order::Backward, true)],
             steps: vec![
-                StepGate { thread: "main.1".into(), gate: 2, occurrence: 3 },
-                StepGate { thread: String::new(), gate: 40, occurrence: 1 },
+                StepGate { thread: "main.1".into(), gate: 2, beside: vec![1], occurrence: 3 },
+                StepGate { thread: String::new(), gate: 40, beside: vec![], occurrence: 1 },
             ],
         };
         assert_eq!(orders.to_string().parse::<Orders>(), Ok(orders.clone()));
-        assert_eq!(orders.gates(), [2, 12, 13, 40]);
+        assert_eq!(orders.gates(), [1, 2, 12, 13, 40]);
     }
 
     #[test]
