@@ -1,5 +1,5 @@
 // A threaded test of SQLite through its public interface: connections of several threads share one
-// cache, put rows in, count them and take them out again.
+// cache, put rows in, count them and take them out again. An argument says how many rows each.
 #include "sqlite3.h"
 
 #include <pthread.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #define THREADS 3
-#define ROWS 20
+
+static int rows = 20;
 
 static const char *const place = "file:shared?mode=memory&cache=shared";
 
@@ -37,14 +38,14 @@ static void run(sqlite3 *database, const char *text) {
 static void *work(void *number) {
     sqlite3 *database = open_shared();
     char text[120];
-    for (int row = 0; row < ROWS; row++) {
-        int key = (int)(long)number * 1000 + row;
+    for (int row = 0; row < rows; row++) {
+        int key = (int)(long)number * 1000000 + row;
         snprintf(text, sizeof text, "insert into items values (%d, 'item %d')", key, key);
         run(database, text);
     }
     run(database, "select count(*) from items");
-    for (int row = 0; row < ROWS; row++) {
-        int key = (int)(long)number * 1000 + row;
+    for (int row = 0; row < rows; row++) {
+        int key = (int)(long)number * 1000000 + row;
         snprintf(text, sizeof text, "delete from items where id = %d", key);
         run(database, text);
     }
@@ -52,7 +53,9 @@ static void *work(void *number) {
     return 0;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    if (count > 1)
+        rows = atoi(arguments[1]);
     pthread_t threads[THREADS];
     sqlite3_enable_shared_cache(1);
     sqlite3 *database = open_shared();

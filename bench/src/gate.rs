@@ -1,47 +1,49 @@
 //! What gates cost while they are inert, and while one race is being validated (paper 5, section
 //! 4.2): processor time relative to the same program without gates, in interleaved rounds until the
-//! mean's 95 % interval is narrow or the time is over.
+//! interval is narrow or the time is over.
 //!
-//! All candidates of `check` are gated, as in a published build. Validating, one of them is the
-//! target with the usual wait: the first that the program really comes to.
+//! All candidates of `check` are gated, as in a published build. Validating, one pair of gates that the
+//! program really comes to is the target, with the usual wait: another pair in each round.
+//!
+//! Other processes of the machine only ever make a run dearer, so the lower quartiles of all rounds are
+//! compared, with the 95 % interval that resampling the rounds gives.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
 
-use crate::real::{Built, Places, SUBJECTS, noise, report_of};
+use crate::real::{Built, Places, SUBJECTS, report_of};
 
-/// Rounds go on until the interval is this narrow, in parts of the native time.
+/// Rounds go on until half of the interval is this narrow, in parts of the native time.
 const NARROW: f64 = 0.002;
-const FEWEST_ROUNDS: usize = 8;
-const LONGEST: Duration = Duration::from_secs(100);
+const FEWEST_ROUNDS: usize = 12;
+const RESAMPLES: usize = 500;
 
 pub fn run() -> anyhow::Result<()> {
     let places = Places::from_arguments()?;
-    println!(
-        "| program | gates | rounds | idle | validating one race | elapsed time, validating |"
-    );
+    println!("| program | gates | rounds | idle | validating one race | elapsed, validating |");
     println!("|---|---|---|---|---|---|");
     for subject in SUBJECTS.iter().filter(|subject| ["pbzip2", "sqlite3"].contains(&subject.name)) {
         if !places.wants(subject.name) {
             continue;
         }
         let built = Built::new(&places, subject, None)?;
-        // Enough work for a second or two.
-        std::fs::write(built.place.join("input"), noise(8_000_000))?;
-        let (candidates, report) = built.candidates(&places)?;
+        let (candidates, _) = built.candidates(&places)?;
         let gated = gated_program(&places, &built, &candidates)?;
-        let orders = orders_for(&places, &built, &gated, &report)?;
-        measure(&built, &gated, &orders)?;
+        let gates = reached_gates(&built, &gated)?;
+        measure(&places, &built, &gated, &gates)?;
     }
     Ok(())
 }
 
 /// Builds the gates without running anything under them but the one plain run.
 fn gated_program(places: &Places, built: &Built, candidates: &Path) -> anyhow::Result<PathBuf> {
+    let kept = built.place.join("gated");
+    if kept.exists() {
+        return Ok(kept);
+    }
     let file = built.place.join("gated.json");
     let mut confirm = places.tool(&built.place);
     confirm.args(["confirm", built.subject.target, "--no-ledger", "--format", "json"]);
@@ -54,105 +56,139 @@ fn gated_program(places: &Places, built: &Built, candidates: &Path) -> anyhow::R
         .filter_map(|entry| entry.ok())
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(&ending))
         .max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
-    Ok(newest.context("no gated program was built")?.path())
+    std::fs::copy(newest.context("no gated program was built")?.path(), &kept)?;
+    Ok(kept)
 }
 
-/// Orders with one target. Which gates the program comes to is found by a run with all of them.
-fn orders_for(
-    places: &Places,
-    built: &Built,
-    gated: &Path,
-    report: &Value,
-) -> anyhow::Result<PathBuf> {
-    let count = report["races"].as_array().map_or(0, Vec::len) * 2;
-    let (orders, told) = (places.scratch().join("probe"), places.scratch().join("told"));
-    let gates: Vec<String> = (0..count).map(|gate| gate.to_string()).collect();
-    let gates = gates.join(",");
-    let text = format!(
-        "racewarden-gate 1\nwait-us 1\nrun-budget-us 1\ntarget 0 forward {gates} {gates}\n"
-    );
+/// The gates that the program comes to while several threads live, found by a run with all of them.
+fn reached_gates(built: &Built, gated: &Path) -> anyhow::Result<Vec<u32>> {
+    let (orders, told) = (built.place.join("probe.orders"), built.place.join("probe.told"));
+    let _ = std::fs::remove_file(&told);
+    let all: Vec<String> = (0..MOST_PROBED).map(|gate| gate.to_string()).collect();
+    let all = all.join(",");
+    let text =
+        format!("racewarden-gate 1\nwait-us 1\nrun-budget-us 1\ntarget 0 forward {all} {all}\n");
     std::fs::write(&orders, text)?;
     let mut probe = command(gated, built);
     probe.env("RACEWARDEN_GATE", format!("{}:{}", orders.display(), told.display()));
     probe.stderr(Stdio::null()).status()?;
-    let reached: Vec<String> = std::fs::read_to_string(&told)?
+    let reached: Vec<u32> = std::fs::read_to_string(&told)?
         .lines()
-        .filter_map(|line| Some(line.strip_prefix("reached ")?.strip_suffix(" 1")?.to_owned()))
+        .filter_map(|line| line.strip_prefix("reached ")?.strip_suffix(" 1")?.parse().ok())
         .collect();
-    let [first, .., last] = reached.as_slice() else {
-        anyhow::bail!("{} comes to fewer than two gates", built.subject.name)
-    };
-    let text = format!(
-        "racewarden-gate 1\nwait-us 200000\nrun-budget-us 3000000\ntarget 0 forward {first} {last}\n"
-    );
-    let file = places.scratch().join(format!("{}.orders", built.subject.name));
-    std::fs::write(&file, text)?;
-    Ok(file)
+    ensure!(reached.len() > 1, "{} comes to fewer than two gates", built.subject.name);
+    Ok(reached)
 }
+
+/// As many gates as a build can have.
+const MOST_PROBED: u32 = 1 << 16;
 
 fn command(program: &Path, built: &Built) -> Command {
     let mut command = Command::new(program);
-    command.args(built.subject.cases[0]).current_dir(&built.place).stdout(Stdio::null());
+    command.args(built.subject.long).current_dir(&built.place).stdout(Stdio::null());
     command
 }
 
-fn measure(built: &Built, gated: &Path, orders: &Path) -> anyhow::Result<()> {
-    let told = orders.with_extension("told");
-    let value = format!("{}:{}", orders.display(), told.display());
+/// Orders that validate one pair of gates: in each round another.
+fn validate(place: &Path, gates: &[u32], round: usize) -> anyhow::Result<String> {
+    let (first, second) = (gates[round % gates.len()], gates[(7 * round + 1) % gates.len()]);
+    let (orders, told) = (place.join("one.orders"), place.join("one.told"));
+    let text = format!(
+        "racewarden-gate 1\nwait-us 200000\nrun-budget-us 200000\ntarget 0 forward {first} {second}\n"
+    );
+    std::fs::write(&orders, text)?;
+    let _ = std::fs::remove_file(&told);
+    Ok(format!("{}:{}", orders.display(), told.display()))
+}
+
+fn measure(places: &Places, built: &Built, gated: &Path, gates: &[u32]) -> anyhow::Result<()> {
     let plain = built.plain();
-    let [mut idle, mut active, mut elapsed] = [Vec::new(), Vec::new(), Vec::new()];
-    let begin = Instant::now();
+    // By variant: native, idle, validating.
+    let mut cpu: [Vec<f64>; 3] = Default::default();
+    let mut elapsed: [Vec<f64>; 3] = Default::default();
     // Once each, unmeasured: files and caches are warm afterwards.
     cost(&mut command(&plain, built))?;
     cost(&mut command(gated, built))?;
-    let narrow = |ratios: &[f64]| interval(ratios).1 <= NARROW;
-    while idle.len() < FEWEST_ROUNDS
-        || (begin.elapsed() < LONGEST && !(narrow(&idle) && narrow(&active)))
-    {
+    let begin = Instant::now();
+    let longest = Duration::from_secs(places.seconds);
+    loop {
+        let round = cpu[0].len();
+        let narrow = || {
+            round % 8 == 0 && (1..3).all(|which| interval(&cpu[which], &cpu[0]).half() <= NARROW)
+        };
+        if round >= FEWEST_ROUNDS && (begin.elapsed() >= longest || narrow()) {
+            break;
+        }
         // The order changes from round to round, so that a drift of the machine cancels out.
-        let mut costs = [(0.0, 0.0); 3];
         for turn in 0..3 {
-            let which = (turn + idle.len()) % 3;
+            let which = (turn + round) % 3;
             let mut command = command(if which == 0 { &plain } else { gated }, built);
             if which == 2 {
-                command.env("RACEWARDEN_GATE", &value);
+                command.env("RACEWARDEN_GATE", validate(&built.place, gates, round)?);
             }
-            costs[which] = cost(&mut command)?;
+            let (processor, clock) = cost(&mut command)?;
+            cpu[which].push(processor);
+            elapsed[which].push(clock);
         }
-        idle.push(costs[1].0 / costs[0].0);
-        active.push(costs[2].0 / costs[0].0);
-        elapsed.push(costs[2].1 / costs[0].1);
     }
-    let gates = std::fs::read_to_string(built.place.join("candidates.json"))?;
-    let gates = serde_json::from_str::<Value>(&gates)?["races"].as_array().map_or(0, Vec::len);
     println!(
-        "| {} | {gates} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} |",
         built.subject.name,
-        idle.len(),
-        shown(&idle),
-        shown(&active),
-        shown(&elapsed)
+        gates.len(),
+        cpu[0].len(),
+        interval(&cpu[1], &cpu[0]),
+        interval(&cpu[2], &cpu[0]),
+        interval(&elapsed[2], &elapsed[0])
     );
     Ok(())
 }
 
-/// Geometric mean and half the width of its 95 % interval. The tenth at either end is left out:
-/// another process had the machine then.
-fn interval(ratios: &[f64]) -> (f64, f64) {
-    let mut logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    logs.sort_by(f64::total_cmp);
-    let cut = logs.len() / 10;
-    let kept = &logs[cut..logs.len() - cut];
-    let count = kept.len() as f64;
-    let mean = kept.iter().sum::<f64>() / count;
-    let variance =
-        kept.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    (mean.exp(), 1.96 * (variance / count).sqrt())
+/// A ratio with its 95 % interval.
+struct Interval {
+    ratio: f64,
+    low: f64,
+    high: f64,
 }
 
-fn shown(ratios: &[f64]) -> String {
-    let (mean, half) = interval(ratios);
-    format!("{mean:.3}x ± {half:.3}")
+impl Interval {
+    fn half(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3}x ({:.3} to {:.3})", self.ratio, self.low, self.high)
+    }
+}
+
+/// The ratio of lower quartiles. Rounds are resampled as a whole: what disturbed one run of a round
+/// disturbed the others, too.
+fn interval(costs: &[f64], native: &[f64]) -> Interval {
+    let rounds: Vec<usize> = (0..costs.len()).collect();
+    let ratio_of = |rounds: &[usize]| {
+        let of = |all: &[f64]| quartile(rounds.iter().map(|&round| all[round]).collect());
+        of(costs) / of(native)
+    };
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize
+    };
+    let mut ratios: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let sample: Vec<usize> = rounds.iter().map(|_| rounds[next() % rounds.len()]).collect();
+            ratio_of(&sample)
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
+    Interval { ratio: ratio_of(&rounds), low: at(0.025), high: at(0.975) }
+}
+
+fn quartile(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 4]
 }
 
 /// Processor time of a run in seconds.
@@ -184,11 +220,12 @@ mod tests {
     use super::interval;
 
     #[test]
-    fn the_interval_narrows_and_outliers_count_little() {
-        let (mean, half) = interval(&[1.0; 10]);
-        assert!((mean - 1.0).abs() < 1e-9 && half < 1e-9);
-        let mut ratios = vec![1.01; 19];
-        ratios.push(9.0);
-        assert!((interval(&ratios).0 - 1.01).abs() < 1e-9);
+    fn disturbed_rounds_count_little() {
+        let same = interval(&[1.0; 10], &[1.0; 10]);
+        assert!((same.ratio - 1.0).abs() < 1e-9 && same.half() < 1e-9);
+        let mut costs = vec![1.01; 30];
+        costs.extend([9.0; 8]);
+        let found = interval(&costs, &[1.0; 38]);
+        assert!((found.ratio - 1.01).abs() < 1e-9 && found.half() < 1e-9);
     }
 }

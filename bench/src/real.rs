@@ -16,21 +16,26 @@ pub struct Places {
     pub only: Vec<String>,
     /// Most seconds for the steered runs of one test case.
     pub seconds: u64,
-    folder: tempfile::TempDir,
+    folder: PathBuf,
+    /// Removed at the end unless a folder was named.
+    _temporary: Option<tempfile::TempDir>,
 }
 
 impl Places {
-    /// Reads `[--sources FOLDER] [--racewarden FILE] [--seconds N] [PROGRAM…]`.
+    /// Reads `[--sources FOLDER] [--racewarden FILE] [--seconds N] [--keep FOLDER] [PROGRAM…]`. What
+    /// is built in a kept folder is not built again.
     pub fn from_arguments() -> anyhow::Result<Places> {
         let mut sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let mut racewarden = std::env::current_exe()?.with_file_name("racewarden");
         let mut only = Vec::new();
+        let mut kept: Option<PathBuf> = None;
         let mut seconds: u64 = 150;
         let mut arguments = std::env::args().skip(2);
         while let Some(argument) = arguments.next() {
             let mut value =
                 || arguments.next().with_context(|| format!("{argument} needs a value"));
             match argument.as_str() {
+                "--keep" => kept = Some(value()?.into()),
                 "--sources" => sources = value()?.into(),
                 "--racewarden" => racewarden = value()?.into(),
                 "--seconds" => {
@@ -44,7 +49,15 @@ impl Places {
             "{}: build the command first: cargo build --release -p racewarden",
             racewarden.display()
         );
-        Ok(Places { sources, racewarden, only, seconds, folder: tempfile::tempdir()? })
+        let (folder, temporary) = match kept {
+            Some(folder) => (std::path::absolute(folder)?, None),
+            None => {
+                let temporary = tempfile::tempdir()?;
+                (temporary.path().to_owned(), Some(temporary))
+            }
+        };
+        std::fs::create_dir_all(&folder)?;
+        Ok(Places { sources, racewarden, only, seconds, folder, _temporary: temporary })
     }
 
     pub fn wants(&self, name: &str) -> bool {
@@ -52,11 +65,11 @@ impl Places {
     }
 
     pub fn scratch(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     pub fn cache(&self) -> PathBuf {
-        self.folder.path().join("cache")
+        self.folder.join("cache")
     }
 
     /// The command with its cache in the scratch folder.
@@ -75,6 +88,8 @@ pub struct Subject {
     /// Its file below the build folder.
     pub file: &'static str,
     pub cases: &'static [&'static [&'static str]],
+    /// Work for a second or so, to measure what gates cost.
+    pub long: &'static [&'static str],
 }
 
 pub const SUBJECTS: [Subject; 5] = [
@@ -83,13 +98,21 @@ pub const SUBJECTS: [Subject; 5] = [
         target: "pbzip2",
         file: "pbzip2",
         cases: &[&["-k", "-c", "-p3", "-b1", "input"], &["-d", "-k", "-c", "-p3", "input.bz2"]],
+        long: &["-k", "-c", "-p3", "-b1", "long-input"],
     },
-    Subject { name: "sqlite3", target: "sqlite_threads", file: "sqlite_threads", cases: &[&[]] },
+    Subject {
+        name: "sqlite3",
+        target: "sqlite_threads",
+        file: "sqlite_threads",
+        cases: &[&[]],
+        long: &["4000"],
+    },
     Subject {
         name: "zstd",
         target: "zstd",
         file: "programs/zstd",
         cases: &[&["-q", "-T3", "-B262144", "-c", "input"]],
+        long: &["-q", "-T3", "-19", "-c", "long-input"],
     },
     Subject {
         name: "pigz",
@@ -99,12 +122,14 @@ pub const SUBJECTS: [Subject; 5] = [
             &["-k", "-c", "-p", "3", "-b", "128", "input"],
             &["-d", "-k", "-c", "-p", "3", "input.gz"],
         ],
+        long: &["-k", "-c", "-p", "3", "-b", "128", "long-input"],
     },
     Subject {
         name: "leveldb",
         target: "leveldb_threads",
         file: "leveldb_threads",
         cases: &[&["database"]],
+        long: &["database"],
     },
 ];
 
@@ -124,6 +149,9 @@ impl Built {
     ) -> anyhow::Result<Built> {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("confirm");
         let place = places.scratch().join(patch.unwrap_or(subject.name));
+        if place.join(".built").exists() {
+            return Ok(Built { subject, place });
+        }
         let mut build = Command::new(scripts.join("build"));
         build.arg(subject.name).arg(&places.sources).arg(&place).arg(&places.racewarden);
         build.env("RACEWARDEN_CACHE", places.cache());
@@ -143,6 +171,8 @@ impl Built {
             let output = pack.args(subject.cases[0]).current_dir(&place).output()?;
             std::fs::write(place.join(packed), output.stdout)?;
         }
+        std::fs::write(place.join("long-input"), noise(8_000_000))?;
+        std::fs::write(place.join(".built"), "")?;
         Ok(Built { subject, place })
     }
 
@@ -154,6 +184,10 @@ impl Built {
     /// `racewarden check`'s report, in a file and read.
     pub fn candidates(&self, places: &Places) -> anyhow::Result<(PathBuf, Value)> {
         let file = self.place.join("candidates.json");
+        if file.exists() {
+            let text = std::fs::read_to_string(&file)?;
+            return Ok((file, serde_json::from_str(&text)?));
+        }
         let mut check = places.tool(&self.place);
         check.args(["check", self.subject.target, "--no-ledger", "--format", "json", "-o"]);
         report_of(check.arg(&file), &file)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use racewarden_finding::{AccessKind, Race, Report, Site, Verdict};
+use racewarden_finding::{AccessKind, Engine, Race, Report, Site, Verdict};
 
 struct Annotated {
     path: PathBuf,
@@ -227,6 +227,23 @@ fn the_programs_own_handler_still_runs() {
     let race = report.races.first().unwrap();
     // Noted on the way, then left to the program.
     assert_eq!(detail(race, "harm").unwrap(), "crash: SIGSEGV, handled by the program");
+}
+
+#[test]
+fn without_a_report_all_engines_find_the_candidates() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = racewarden(cache.path())
+        .args(["confirm", "--format", "json", "--no-ledger"])
+        .arg(programs().join("lost_update.c"))
+        .output()
+        .unwrap();
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{report:?}");
+    let engines: Vec<_> = report.races[0].evidence.iter().map(|one| one.engine).collect();
+    for engine in [Engine::Check, Engine::Run, Engine::Predict, Engine::Confirm] {
+        assert!(engines.contains(&engine), "{engine:?} is missing: {report:?}");
+    }
+    assert_eq!(report.races[0].verdict, Verdict::Harmful);
 }
 
 #[test]

@@ -8,14 +8,20 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
-use racewarden_finding::{Engine, Note, Report, conclude, merge_races};
+use racewarden_finding::{Engine, Note, Report, conclude, drop_placeless, merge_races};
 use racewarden_schedule::gate::{Judgement, judge};
 
+use super::check;
+use super::predict::{PredictArgs, record_and_predict};
+use super::run::{RunArgs, detect};
 use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
 use crate::inputs::InputArgs;
 use crate::interrupt;
 use crate::ledger_sink::FoundBy;
 use crate::output::OutputArgs;
+
+/// How much of the time predicting may take before confirming begins.
+const PREDICT_SHARE: f64 = 0.15;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,9 +32,13 @@ pub struct Args {
     output: OutputArgs,
 
     /// Take the candidates from this report (`--format json` of check, run or predict); may be
-    /// given several times. Without it, `check` finds them
+    /// given several times. Without it, the engines find them
     #[arg(long, value_name = "FILE")]
     report: Vec<PathBuf>,
+
+    /// Which engines look for candidates when no report is given
+    #[arg(long, value_delimiter = ',', default_values = ["check", "run", "predict"])]
+    engines: Vec<Finder>,
 
     #[command(flatten)]
     budget: BudgetArgs,
@@ -40,6 +50,14 @@ pub struct Args {
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
+}
+
+/// An engine that finds candidates.
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finder {
+    Check,
+    Run,
+    Predict,
 }
 
 /// What confirming may cost.
@@ -76,7 +94,7 @@ impl BudgetArgs {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
     let mut report = if args.report.is_empty() {
-        super::check::check_capture(&capture)?
+        find_candidates(&capture, &args)?
     } else {
         candidates(&args.report)?
     };
@@ -93,6 +111,49 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.stdin.as_deref(),
     );
     args.output.emit_recorded(&mut report, &found_by)
+}
+
+/// What the engines find. The static engine sees the whole program; one that watches a run may
+/// fail without taking the others' findings along.
+fn find_candidates(capture: &Capture, args: &Args) -> anyhow::Result<Report> {
+    let wants = |finder| args.engines.contains(&finder);
+    let mut report =
+        if wants(Finder::Check) { check::check_capture(capture)? } else { Report::default() };
+    let limit = Duration::from_secs(args.budget.run_time);
+    if wants(Finder::Run) {
+        let options = RunArgs {
+            runs: 2,
+            timeout: Some(limit.as_secs_f64()),
+            quiet: true,
+            stdin: args.stdin.clone(),
+            ..RunArgs::default()
+        };
+        let found = detect(capture, &options, &args.arguments, false);
+        take(&mut report, Engine::Run, found);
+    }
+    if wants(Finder::Predict) {
+        let budget = Duration::from_secs(args.budget.confirm_time).mul_f64(PREDICT_SHARE);
+        let input = args.stdin.clone().unwrap_or_else(|| "/dev/null".into());
+        let options = PredictArgs::quick(budget, limit, input);
+        let found = record_and_predict(capture, &options, &args.arguments);
+        take(&mut report, Engine::Predict, found);
+    }
+    Ok(report)
+}
+
+fn take(report: &mut Report, engine: Engine, found: anyhow::Result<Report>) {
+    match found {
+        Ok(found) => {
+            merge_races(&mut report.races, found.races);
+            report.notes.extend(found.notes);
+            report.stats.extend(found.stats);
+        }
+        Err(error) => {
+            let text = format!("{} failed: {error:#}", engine.as_str());
+            report.notes.push(Note::weakens(engine, text));
+        }
+    }
+    drop_placeless(&mut report.races);
 }
 
 /// Everything about confirming but the program and its candidates.

@@ -90,6 +90,25 @@ pub struct PredictArgs {
     pub quiet: bool,
 }
 
+impl PredictArgs {
+    /// For a command that predicts on its way to something else.
+    pub fn quick(budget: Duration, run_time: Duration, stdin: PathBuf) -> Self {
+        PredictArgs {
+            order_only: false,
+            no_branches: false,
+            no_replay: false,
+            solver_timeout: Duration::from_secs(2),
+            budget,
+            window: 4000,
+            filter: None,
+            variants: false,
+            run_time,
+            stdin: Some(stdin),
+            quiet: true,
+        }
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.inputs.inputs.split_first() {
         Some((first, rest)) if is_trace(first) => predict_trace(&args, first, rest),

@@ -41,6 +41,9 @@ static BUSY: AtomicBool = AtomicBool::new(true);
 /// Gates that will hold nobody any more.
 static QUIET: [AtomicBool; MOST_GATES] = [const { AtomicBool::new(false) }; MOST_GATES];
 
+/// Visits to a gate that pass while nobody is held: a hot gate must not take the lock for each.
+static SKIP: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
+
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
@@ -63,15 +66,29 @@ pub fn wake(thread: u32) {
 /// Whether an arrival can pass without a decision. A stale answer costs a missed chance, no more.
 #[inline]
 pub fn passes_quietly(gate: u32) -> bool {
-    !BUSY.load(Ordering::Relaxed)
-        && QUIET.get(gate as usize).is_some_and(|quiet| quiet.load(Ordering::Relaxed))
+    let (Some(quiet), Some(skip)) = (QUIET.get(gate as usize), SKIP.get(gate as usize)) else {
+        return false;
+    };
+    if BUSY.load(Ordering::Relaxed) {
+        return false;
+    }
+    let left = skip.load(Ordering::Relaxed);
+    // Two threads that count at once let one visit more pass, no more.
+    if left > 0 {
+        skip.store(left - 1, Ordering::Relaxed);
+    }
+    left > 0 || quiet.load(Ordering::Relaxed)
 }
 
 /// Brings [`passes_quietly`] up to date after a decision about `gate`.
-pub fn refresh(shared: &Shared, gate: u32) {
+pub fn refresh(shared: &mut Shared, gate: u32) {
     BUSY.store(shared.orchestrator.is_busy() || !shared.enforcement.is_empty(), Ordering::Relaxed);
     if let Some(quiet) = QUIET.get(gate as usize) {
         quiet.store(shared.orchestrator.is_quiet(gate), Ordering::Relaxed);
+    }
+    let skip = shared.orchestrator.take_skip(gate);
+    if let (Some(left), true) = (SKIP.get(gate as usize), skip > 0) {
+        left.store(skip.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     }
 }
 

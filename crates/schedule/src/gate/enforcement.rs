@@ -51,6 +51,9 @@ impl State {
     }
 }
 
+/// Address and size.
+type Memory = (u64, u64);
+
 /// The thread that a hold names.
 fn held_thread(step: &StepGate) -> Option<&str> {
     step.thread.strip_prefix('~')
@@ -61,9 +64,9 @@ pub struct Enforcement {
     steps: Vec<StepGate>,
     states: Vec<State>,
     /// What each standing step is about to access.
-    memory: Vec<Vec<(u64, u64)>>,
+    memory: Vec<Vec<Memory>>,
     /// The last gate beside a step's own that each thread passed, and its memory.
-    beside: BTreeMap<String, Vec<(u32, (u64, u64))>>,
+    beside: BTreeMap<String, Vec<(u32, Memory)>>,
     diverged: bool,
     pair_reported: bool,
     events: Vec<Event>,
@@ -108,7 +111,7 @@ impl Enforcement {
         thread: &str,
         gate: u32,
         occurrence: u64,
-        memory: (u64, u64),
+        memory: Memory,
     ) -> StepAnswer {
         if self.diverged {
             return StepAnswer::NotMine;
@@ -149,7 +152,7 @@ impl Enforcement {
         let [.., first, second] = self.memory.as_slice() else { return };
         if !self.pair_reported {
             self.pair_reported = true;
-            let overlap = |&(a, m): &(u64, u64), &(b, n): &(u64, u64)| {
+            let overlap = |&(a, m): &Memory, &(b, n): &Memory| {
                 a < b.saturating_add(n) && b < a.saturating_add(m)
             };
             let overlapping = first.iter().any(|one| second.iter().any(|two| overlap(one, two)));

@@ -297,6 +297,17 @@ fn chosen_visits_alone_are_held_and_held_again() {
 }
 
 #[test]
+fn visits_to_let_pass_can_be_counted_elsewhere() {
+    let mut orchestrator = Orchestrator::new(&orders(Order::Forward));
+    assert_eq!(orchestrator.take_skip(A), 0);
+    assert!(matches!(orchestrator.arrive(at(1, A, 100)), Answer::Hold { .. }));
+    assert_eq!(orchestrator.wake(1, Wake::TimedOut, 200_000), Answer::Pass);
+    assert!(orchestrator.take_skip(A) > 0);
+    assert_eq!(orchestrator.take_skip(A), 0);
+    assert!(matches!(orchestrator.arrive(at(1, A, 100)), Answer::Hold { .. }));
+}
+
+#[test]
 fn a_survey_holds_nobody_and_tells_common_memory() {
     let mut orchestrator = Orchestrator::new(&Orders { survey: true, ..orders(Order::Forward) });
     assert_eq!(orchestrator.arrive(at(1, A, 100)), Answer::Pass);

@@ -240,19 +240,9 @@ impl<'a> Hunt<'a> {
 
     /// What other schedules, other values and branches not taken would show.
     fn predict(&mut self) -> anyhow::Result<String> {
-        let options = PredictArgs {
-            order_only: false,
-            no_branches: false,
-            no_replay: false,
-            solver_timeout: Duration::from_secs(2),
-            budget: self.left().mul_f64(PREDICT_SHARE),
-            window: 4000,
-            filter: None,
-            variants: false,
-            run_time: self.run_limit(),
-            stdin: Some(self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into())),
-            quiet: true,
-        };
+        let budget = self.left().mul_f64(PREDICT_SHARE);
+        let input = self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into());
+        let options = PredictArgs::quick(budget, self.run_limit(), input);
         let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
         let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
         let predicted = found.races.len();
