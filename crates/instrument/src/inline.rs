@@ -199,6 +199,9 @@ fn entries() -> Vec<Entry> {
         for size in [1, 2, 4, 8] {
             entries.push(access(format!("{kind}{size}"), size, write));
         }
+        for size in [2, 4, 8] {
+            entries.push(straddling(format!("unaligned_{kind}{size}"), size, write));
+        }
         entries.push(pair(format!("{kind}16"), write));
         entries.push(pair(format!("unaligned_{kind}16"), write));
     }
@@ -297,6 +300,40 @@ fn access(name: String, size: u64, write: bool) -> Entry {
         0 => writeln!(text, "  %odd = or i64 %other, 0"),
         _ => writeln!(text, "  %low = and i64 %i, {misaligned}\n  %odd = or i64 %other, %low"),
     };
+    text += &decide_or_call(&name);
+    Entry { name, text }
+}
+
+/// An access that may lie across two granules of one chunk; across two chunks goes the long way.
+fn straddling(name: String, size: u64, write: bool) -> Entry {
+    let mut text = find_cells(&name);
+    let bytes = (1u64 << size) - 1;
+    let wanted = if write { WRITE } else { 0 };
+    let needed = needed(write).cast_signed();
+    // The cell beside a chunk's last one is not a cell, but it is there.
+    let _ = write!(
+        text,
+        "  %offset = and i64 %i, 7\n  \
+           %bytes = shl i64 {bytes}, %offset\n  \
+           %here = and i64 %bytes, 255\n  \
+           %above = lshr i64 %bytes, 8\n  \
+           %beside = getelementptr i8, ptr %cells, i64 16\n  \
+           %second = load atomic i64, ptr %beside monotonic, align 8\n  \
+           %whole = or i64 %now, {wanted}\n  \
+           %want.a = or i64 %whole, %here\n  \
+           %all.a = or i64 %here, {needed}\n  \
+           %other.a = xor i64 %first, %want.a\n  \
+           %odd.a = and i64 %other.a, %all.a\n  \
+           %want.b = or i64 %whole, %above\n  \
+           %all.b = or i64 %above, {needed}\n  \
+           %other.b = xor i64 %second, %want.b\n  \
+           %odd.b = and i64 %other.b, %all.b\n  \
+           %last = icmp eq i64 %place, {PLACE}\n  \
+           %beyond = select i1 %last, i64 1, i64 %odd.b\n  \
+           %one = icmp eq i64 %above, 0\n  \
+           %more = select i1 %one, i64 0, i64 %beyond\n  \
+           %odd = or i64 %odd.a, %more\n"
+    );
     text += &decide_or_call(&name);
     Entry { name, text }
 }
@@ -413,6 +450,7 @@ mod tests {
         let text = format!(
             "declare void @__tsan_read_range(ptr, i64)\n\
              declare void @__tsan_func_entry(ptr)\n\
+             declare void @__tsan_unaligned_read4(ptr)\n\
              define void @f(ptr %p, i64 %n) {{\n{body}  ret void\n}}\n"
         );
         let context = Context::create();
@@ -453,6 +491,13 @@ mod tests {
             assert!(!body.contains("load atomic"), "{body}");
             assert!(body.contains(&format!("(ptr %p, i64 {size})")), "{body}");
         }
+    }
+
+    #[test]
+    fn an_access_across_granules_looks_at_both() {
+        let body = inlined("  call void @__tsan_unaligned_read4(ptr %p)\n");
+        assert_eq!(body.matches("load atomic i64").count(), 2, "{body}");
+        assert!(body.contains("call void @__tsan_unaligned_read4(ptr %p)"), "{body}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub fn yield_now() {
     unsafe { raw_syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
 }
 
-/// An access of at most 8 bytes that does not straddle a granule.
+/// An access of at most 8 bytes, in one granule or two.
 #[inline(always)]
 pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     let offset = address & 7;
@@ -167,14 +167,33 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         && offset + SIZE <= 8
     {
         let now = tls::now() as u64;
-        let write = if kind.is_write() { cell::WRITE } else { 0 };
-        let new = now | write | ((1u64 << SIZE) - 1) << offset;
+        let new = now | write_bit(kind) | ((1u64 << SIZE) - 1) << offset;
         if access::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
             return;
         }
         return access_one(granule, address, new, pc);
     }
-    access_slow(address, SIZE, kind, pc);
+    access_two(address, SIZE, kind, pc);
+}
+
+#[inline(always)]
+fn write_bit(kind: Kind) -> u64 {
+    if kind.is_write() { cell::WRITE } else { 0 }
+}
+
+/// An access that lies across two granules, or where there was none before.
+#[inline(never)]
+fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
+    let (offset, middle) = (address & 7, (address & !7) + 8);
+    let (Some(first), Some(second)) = (shadow::existing(address), shadow::existing(middle)) else {
+        return access_slow(address, size, kind, pc);
+    };
+    let bytes = ((1u64 << size) - 1) << offset;
+    let base = tls::now() as u64 | write_bit(kind);
+    access_one(first, address, base | bytes & cell::BYTES, pc);
+    if bytes >> 8 != 0 {
+        access_one(second, middle, base | bytes >> 8, pc);
+    }
 }
 
 /// A plain access to a granule that exists, `new` being its cell without the site.
@@ -204,24 +223,16 @@ fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
 /// An access of 16 bytes, as vector code makes.
 #[inline(always)]
 pub fn access_pair(address: usize, kind: Kind, pc: usize) {
-    if address & 7 == 0
-        && let Some(granule) = shadow::existing(address)
-        && let Some(other) = shadow::existing(address + 8)
-    {
-        let now = tls::now() as u64;
-        let write = if kind.is_write() { cell::WRITE } else { 0 };
-        let new = now | write | cell::BYTES;
-        if now != 0 && access::is_said(&granule, new) && access::is_said(&other, new) {
-            return;
-        }
+    let now = tls::now() as u64;
+    if now != 0 && access::is_range_said(address, 16, now | write_bit(kind)) {
+        return;
     }
     access_slow(address, 16, kind, pc);
 }
 
 pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
     let now = tls::now() as u64;
-    let write = if kind.is_write() { cell::WRITE } else { 0 };
-    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write) {
+    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write_bit(kind)) {
         return;
     }
     if let Some(mut thread) = enter() {
