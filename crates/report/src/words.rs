@@ -124,13 +124,14 @@ pub fn fix_hint(race: &Race) -> Option<String> {
         return Some(hint.to_owned());
     }
     let [a, b] = &race.sites;
+    let object = what_races(race);
     if let Some((name, held, of)) = usual_lock(race) {
         let bare: Vec<String> = [a, b]
             .into_iter()
             .filter(|site| !site.locks.iter().any(|lock| lock.name == name))
             .map(Site::location)
             .collect();
-        let counted = format!("{held} of {of} accesses to {} hold it", race.object);
+        let counted = format!("{held} of {of} accesses to {object} hold it");
         return Some(match bare.as_slice() {
             [] => format!("hold the same `{name}` on both sides ({counted})"),
             _ => format!("hold `{name}` at {} too ({counted})", bare.join(" and ")),
@@ -157,18 +158,23 @@ pub fn fix_hint(race: &Race) -> Option<String> {
         (true, false) => Some(format!("make the {} at {} atomic too", b.access, b.location())),
         (false, true) => Some(format!("make the {} at {} atomic too", a.access, a.location())),
         _ if !exclusive(a).is_empty() => {
-            Some(format!("the sides hold different locks: choose one of them for {}", race.object))
+            Some(format!("the sides hold different locks: choose one of them for {object}"))
         }
         _ if a.thread != b.thread && (is_main(a) || is_main(b)) => {
             let main_site = if is_main(a) { a } else { b };
             Some(format!(
-                "join the other thread before {}, guard {} with one lock, or make it atomic",
+                "join the other thread before {}, guard {object} with one lock, or make it atomic",
                 main_site.location(),
-                race.object
             ))
         }
-        _ => Some(format!("guard {} with one lock on both sides, or make it atomic", race.object)),
+        _ => Some(format!("guard {object} with one lock on both sides, or make it atomic")),
     }
+}
+
+/// What both sides call it, when they agree; a field of a nameless structure has no better name.
+fn what_races(race: &Race) -> &str {
+    let [a, b] = &race.sites;
+    if a.lvalue == b.lvalue && !a.lvalue.is_empty() { &a.lvalue } else { &race.object }
 }
 
 fn is_main(site: &Site) -> bool {
@@ -227,6 +233,21 @@ mod tests {
         assert!(hint.starts_with("hold `l` at src/bank.c:41 and src/bank.c:58 too (7 of 9"));
         race.evidence.push(Evidence::new(Engine::Run).with("hint", "do that"));
         assert_eq!(fix_hint(&race).unwrap(), "do that");
+    }
+
+    #[test]
+    fn hints_name_a_field_as_the_program_does() {
+        let mut race = sample::report().races[0].clone();
+        race.evidence.clear();
+        race.object = "struct.ret".to_owned();
+        for site in &mut race.sites {
+            site.locks.clear();
+            site.thread = "worker".to_owned();
+            site.lvalue = "g.ret".to_owned();
+        }
+        assert!(fix_hint(&race).unwrap().starts_with("guard g.ret with one lock"));
+        race.sites[0].lvalue = "state->ret".to_owned();
+        assert!(fix_hint(&race).unwrap().starts_with("guard struct.ret with one lock"));
     }
 
     #[test]
