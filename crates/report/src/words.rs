@@ -131,7 +131,7 @@ pub fn fix_hint(race: &Race) -> Option<String> {
             .filter(|site| !site.locks.iter().any(|lock| lock.name == name))
             .map(Site::location)
             .collect();
-        let counted = format!("{held} of {of} accesses to {object} hold it");
+        let counted = format!("{held} of {of} accesses to {} hold it", race.object);
         return Some(match bare.as_slice() {
             [] => format!("hold the same `{name}` on both sides ({counted})"),
             _ => format!("hold `{name}` at {} too ({counted})", bare.join(" and ")),
