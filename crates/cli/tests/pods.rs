@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use racewarden_finding::{AccessKind, Race, Report, Site, Verdict};
@@ -376,6 +378,56 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, tampers: bool) {
         }
     }
     let _ = to.shutdown(std::net::Shutdown::Write);
+}
+
+/// A hive that answers, refuses, or takes the question and never answers.
+const ANSWERS: u8 = 0;
+const REFUSES: u8 = 1;
+const STALLS: u8 = 2;
+
+fn moody_proxy(hive: String, mood: Arc<AtomicU8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut stalled = Vec::new();
+        for mut client in listener.incoming().flatten() {
+            match mood.load(Ordering::SeqCst) {
+                ANSWERS => {
+                    let address = hive.trim_start_matches("http://");
+                    let Ok(server) = TcpStream::connect(address) else { continue };
+                    let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                    std::thread::spawn(move || pass_on(from, to, false));
+                    std::thread::spawn(move || pass_on(server, client, false));
+                }
+                REFUSES => {
+                    let _ = client.read(&mut [0; 4096]);
+                    let _ = client.write_all(
+                        b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\
+                          connection: close\r\n\r\n",
+                    );
+                }
+                _ => stalled.push(client),
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn a_hive_that_refuses_or_never_answers_is_not_in_the_way() {
+    let fleet = Fleet::new(SAFE);
+    let token = fleet.hive.token("app", "pod").unwrap();
+    let mood = Arc::new(AtomicU8::new(ANSWERS));
+    let proxy = moody_proxy(fleet.hive.url.clone(), Arc::clone(&mood));
+    assert!(fleet.enrol("pod", &proxy, &token, &[]).status.success());
+    let run = || fleet.pod("pod", &["run", "app"]).output().unwrap();
+    assert_eq!(run().status.code(), Some(5));
+    for trouble in [REFUSES, STALLS] {
+        mood.store(trouble, Ordering::SeqCst);
+        let output = run();
+        assert_eq!(output.status.code(), Some(5), "{}", told(&output));
+        assert!(told(&output).contains("running build 1.0"), "{}", told(&output));
+    }
 }
 
 #[test]

@@ -116,6 +116,10 @@ fn orders_for(assignment: Option<&Assignment>, avoid: &[AvoidedOrder]) -> gate::
     let mut orders = gate::Orders { wait_us: IMMUNITY_WAIT_US, ..gate::Orders::default() };
     if let Some(assignment) = assignment {
         orders.wait_us = u64::from(assignment.wait_ms) * 1000;
+        if avoid.is_empty() {
+            // One wait in vain is the most that a run shall cost its user (paper 5, section 3.4).
+            orders.run_budget_us = orders.wait_us;
+        }
         orders.targets.push(gate::TargetOrder {
             number: TARGET,
             order: gate_order(assignment.order),
