@@ -11,7 +11,7 @@ use crate::bottom_up::{Done, bottom_up};
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
 use crate::contexts::Instantiation;
 use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
-use crate::effects::{Effect, Effects};
+use crate::effects::{Effect, Effects, HandlerKind};
 use crate::flow::{self, Env};
 use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
@@ -181,6 +181,10 @@ impl<'a> Foundation<'a> {
         let points = pointsto::build(program, &effects, &outside);
         entered("call graph");
         let graph = CallGraph::new(program, &effects, &points);
+        let mut starts = starts;
+        if effects.ends_in_main && !starts.is_empty() {
+            starts.extend(exit_handlers(program, &effects, &points, &graph));
+        }
         let entries = graph
             .create_sites
             .iter()
@@ -377,6 +381,29 @@ fn start_functions(program: &Program) -> Vec<FunctionId> {
     starts.push(main);
     starts.extend(&module.destructors);
     starts
+}
+
+/// What runs when `main` has returned; twice what may be registered more than once.
+fn exit_handlers(
+    program: &Program,
+    effects: &Effects,
+    points: &pointsto::PointsTo,
+    graph: &CallGraph,
+) -> Vec<FunctionId> {
+    let mut found = Vec::new();
+    for site in &graph.create_sites {
+        let body = program.module.function(site.0);
+        let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { continue };
+        let at_exit =
+            |effect: &Effect| matches!(effect, Effect::Handler { kind: HandlerKind::Exit, .. });
+        if effects_of_call(effects, points, *site, callee).any(at_exit) {
+            let targets = points.entries.get(site).into_iter().flatten().copied();
+            let targets: Vec<FunctionId> = targets.filter(|id| effects.of(*id).is_none()).collect();
+            found.extend(&targets);
+            found.extend(&targets);
+        }
+    }
+    found
 }
 
 fn exported_functions(program: &Program) -> Vec<FunctionId> {

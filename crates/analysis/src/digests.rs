@@ -11,6 +11,7 @@ use crate::contexts::{ContextId, GuardedAccess, Instantiation};
 use crate::effects::Effect;
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
+use crate::ranges::{Flows, Ranges};
 use crate::state::{CreateId, Held};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
@@ -52,6 +53,7 @@ pub struct Whole<'a> {
     /// Where the handle of each root that was created once is stored.
     handles: Vec<Option<Sym>>,
     pub orders: Orders,
+    pub flows: Flows,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -66,6 +68,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &TeamShare,
     &CommonLock,
     &AcquisitionHistory,
+    &Ranges,
     &Exclusives,
     &Handoffs,
     &Barriers,
@@ -127,7 +130,8 @@ impl<'a> Whole<'a> {
             .collect();
         let broken = crate::misuse::foreign_releases(instantiation);
         let (handles, orders) = (Vec::new(), Orders::default());
-        let mut whole = Whole { instantiation, unique, singletons, broken, handles, orders };
+        let flows = Flows::default();
+        let mut whole = Whole { instantiation, unique, singletons, broken, handles, orders, flows };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();
         whole

@@ -260,6 +260,9 @@ pub struct Effects {
     pub cancels: bool,
     /// The program jumps out of functions (`longjmp`).
     pub jumps: bool,
+    /// The program ends nowhere but where `main` returns, so that what is registered for the end
+    /// runs after it.
+    pub ends_in_main: bool,
     /// A mutex may check for errors: taking it twice fails, and one release frees it.
     pub checks_errors: bool,
     /// Functions that nothing is known about and that get or return pointers.
@@ -269,7 +272,11 @@ pub struct Effects {
 impl Effects {
     pub fn new(program: &Program, models: &Models) -> Self {
         let module = &program.module;
-        let mut effects = Effects { checks_errors: checks_errors(program), ..Effects::default() };
+        let mut effects = Effects {
+            checks_errors: checks_errors(program),
+            ends_in_main: true,
+            ..Effects::default()
+        };
         for id in module.function_ids() {
             let function = module.function(id);
             let symbol = module.name_text(function.name);
@@ -282,6 +289,7 @@ impl Effects {
             });
             let has_body = !function.is_declaration();
             effects.jumps |= symbol.contains("setjmp");
+            effects.ends_in_main &= !ENDS.contains(&symbol);
             let own = match model {
                 Some(_) if symbol.contains("setjmp") => Some(vec![Effect::Unlock {
                     // It returns again with the locks of whoever jumped.
@@ -324,6 +332,20 @@ impl Effects {
         self.atomic_bodies.get(function.index()).copied().unwrap_or(false)
     }
 }
+
+/// Functions that end the program, or `main`'s thread before it.
+const ENDS: [&str; 10] = [
+    "exit",
+    "quick_exit",
+    "pthread_exit",
+    "thrd_exit",
+    "pthread_cancel",
+    "err",
+    "errx",
+    "verr",
+    "verrx",
+    "error",
+];
 
 /// Arguments of one call that effects with an open list are spelled out for.
 const MAX_LISTED: u32 = 16;

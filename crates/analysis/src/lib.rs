@@ -32,6 +32,7 @@ mod notes;
 mod order;
 mod pairs;
 mod pointsto;
+mod ranges;
 mod ranking;
 mod scc;
 mod shared;

@@ -561,6 +561,10 @@ impl Flow<'_> {
 
     /// A handler may run from now on, as a thread that nobody joins.
     pub(super) fn handler(&mut self, inst: u32, kind: HandlerKind, paths: &mut Vec<Path>) {
+        if kind == HandlerKind::Exit && self.env.effects.ends_in_main {
+            // It comes after `main`, as one of the program's start functions.
+            return;
+        }
         let id = CreateId::new((self.id, inst));
         let many = kind == HandlerKind::ThreadExit;
         if self.recording.is_some() {

@@ -3,7 +3,7 @@
 //! Only objects that exist once and that every use names exactly are followed. A word written
 //! through a pointer with several targets, by a library function or in parts is not.
 
-use racewarden_ir::{AtomicOrder, Function, FunctionId, Module, Op, RmwOp, Value};
+use racewarden_ir::{AtomicOrder, Function, FunctionId, Module, Op, RmwOp, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::values::Content;
@@ -51,6 +51,8 @@ pub struct Word {
     pub place: Location,
     pub size: u64,
     pub initial: Option<Content>,
+    /// The initial value as the program has it.
+    pub first: Option<Value>,
     pub writes: Vec<Write>,
     pub looks: Vec<Look>,
 }
@@ -311,10 +313,12 @@ impl Scan<'_> {
 
     fn word(&mut self, place: Location, size: u64) -> &mut Word {
         let initial = self.initial(place, size);
+        let first = self.first(place, initial);
         self.words.entry((place, size)).or_insert_with(|| Word {
             place,
             size,
             initial,
+            first,
             writes: Vec::new(),
             looks: Vec::new(),
         })
@@ -352,6 +356,22 @@ impl Scan<'_> {
         }
         let value = bytes.iter().rev().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
         Some(Content::Bits(value))
+    }
+
+    fn first(&self, place: Location, initial: Option<Content>) -> Option<Value> {
+        match initial? {
+            Content::Bits(0) => Some(Value::Null),
+            Content::Bits(bits) => Some(Value::Int { bits, ty: TypeId(0) }),
+            Content::Address => {
+                let objects = &self.instantiation.points.locations().objects;
+                let ObjectKind::Global(global) = objects[place.object as usize] else {
+                    return None;
+                };
+                let data = self.instantiation.program.module.global(global).initializer.as_ref()?;
+                let start = u64::try_from(place.offset).ok()?;
+                data.pointers.iter().find(|(at, _)| *at == start).map(|(_, value)| value.clone())
+            }
+        }
     }
 
     fn effect(&mut self, site: CallSite, effect: &Effect, arguments: &[Value]) {

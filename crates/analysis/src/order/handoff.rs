@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use racewarden_ir::{AtomicOrder, Function, FunctionId, Op, Value};
+use racewarden_ir::{AtomicOrder, Function, FunctionId, Op, RmwOp, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Look, Word, Write};
@@ -24,6 +24,7 @@ use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
 use crate::digests::Whole;
 use crate::pointsto::{CallSite, Location};
+use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
 
 pub struct Handoff {
@@ -605,6 +606,116 @@ fn acquires(order: Option<AtomicOrder>) -> bool {
 fn releases(order: Option<AtomicOrder>) -> bool {
     use AtomicOrder::{AcqRel, Release, SeqCst};
     matches!(order, Some(Release | AcqRel | SeqCst))
+}
+
+/// Whether the second access gets to the first one's memory only through what was written to a word
+/// after the first: by a pointer that was loaded from it, or an index.
+pub fn is_published(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    (before, a): (&Stand, &GuardedAccess),
+    b: &GuardedAccess,
+) -> bool {
+    let Some(address) = &b.address else { return false };
+    address.terms.iter().any(|(atom, scale)| {
+        let Atom::Inst(frame, inst) = atom else { return false };
+        if *frame == 0 {
+            return false;
+        }
+        let site = (whole.instantiation.function_of(*frame), *inst);
+        let Some(Event::Read(number)) = facts.events.at(site.0, site.1) else { return false };
+        let word = &facts.events.words[*number as usize];
+        let Some(look) = word.looks.iter().find(|look| (look.site.0, look.result) == site) else {
+            return false;
+        };
+        let rest = address.plus(&Sym::atom(atom.clone()).scaled(-scale));
+        let leads = |value: &Value, function: FunctionId| {
+            let index = match value {
+                Value::Null => Some(0),
+                Value::Int { bits, .. } => Some(*bits),
+                _ => None,
+            };
+            match index {
+                // Nothing is at address zero, and nothing is known of other fixed addresses.
+                Some(index) if rest.terms.is_empty() => index != 0,
+                Some(index) => may_be_index(&rest, *scale, index, a, b),
+                None => {
+                    !rest.terms.is_empty() || *scale != 1 || may_lead(whole, function, value, a)
+                }
+            }
+        };
+        is_told_by(whole, facts, (*number, word), look, before, &leads)
+    })
+}
+
+/// Whether an access with this index may touch what the other does.
+fn may_be_index(rest: &Sym, scale: i64, index: u64, a: &GuardedAccess, b: &GuardedAccess) -> bool {
+    // A larger one may be negative, by its type.
+    let Some(index) = i64::try_from(index).ok().filter(|index| *index < 1 << 31) else {
+        return true;
+    };
+    let place = rest.clone().shifted(index.wrapping_mul(scale));
+    let distance = a.address.as_ref().and_then(|own| place.distance(own));
+    match (distance, i64::try_from(a.size), i64::try_from(b.size)) {
+        (Some(distance), Ok(x), Ok(y)) => -y < distance && distance < x,
+        _ => true,
+    }
+}
+
+/// Whether the pointer may lead to an object that the access touches.
+fn may_lead(whole: &Whole<'_>, function: FunctionId, value: &Value, a: &GuardedAccess) -> bool {
+    let points = whole.instantiation.points;
+    let blob = points.blob().object;
+    let to = points.value(whole.instantiation.program, function, value);
+    to.is_empty()
+        || a.locations.iter().any(|at| at.object == blob)
+        || to
+            .iter()
+            .any(|to| to.object == blob || a.locations.iter().any(|at| at.object == to.object))
+}
+
+/// Whether all values that lead there are written by the first access's thread, after it.
+fn is_told_by(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    (number, word): (u32, &Word),
+    look: &Look,
+    before: &Stand,
+    leads: &dyn Fn(&Value, FunctionId) -> bool,
+) -> bool {
+    let module = &whole.instantiation.program.module;
+    if word.first.as_ref().is_none_or(|value| leads(value, look.site.0)) {
+        return false;
+    }
+    let mut writes = Vec::new();
+    for write in &word.writes {
+        let body = module.function(write.site.0);
+        let stored = match &body.instructions[write.site.1 as usize].op {
+            Op::Store { value, .. } => Some(value),
+            Op::AtomicRmw { op: RmwOp::Xchg, value, .. } => Some(value),
+            Op::CompareExchange { new, .. } => Some(new),
+            _ => None,
+        };
+        if stored.is_none_or(|value| leads(value, write.site.0)) {
+            writes.push(write);
+        }
+    }
+    let own = |write: &&Write| facts.runners(write.site.0) == [before.root];
+    if writes.is_empty() || !writes.iter().all(own) || !is_single(whole, before.root) {
+        return false;
+    }
+    let passes = |write: &&Write| {
+        (acquires(look.order) && releases(write.order))
+            || share_lock(whole, facts, look.site, write.site)
+    };
+    let Some(timeline) = facts.timelines.get(&before.root) else { return false };
+    let tells = timeline.events().filter(|(id, event)| {
+        let node = &timeline.nodes[*id as usize];
+        **event == Event::Write(number)
+            && writes.iter().any(|write| write.site == (node.function, node.start))
+    });
+    let announced = timeline.reach(tells.map(|(id, _)| id), |_, _, _| true);
+    writes.iter().all(passes) && before.nodes.iter().all(|node| !announced[*node as usize])
 }
 
 /// Whether the two are made under one lock, whoever makes them.

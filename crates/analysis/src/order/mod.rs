@@ -89,9 +89,14 @@ impl Digest for Handoffs {
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
         let (facts, x, y) = whole.orders.stands(a, b, whole)?;
-        facts.handoffs.iter().any(|h| h.orders(&x, &y) || h.orders(&y, &x)).then(|| {
-            "one thread goes on to its access only when told to, after the other's".to_owned()
-        })
+        if facts.handoffs.iter().any(|h| h.orders(&x, &y) || h.orders(&y, &x)) {
+            return Some(
+                "one thread goes on to its access only when told to, after the other's".to_owned(),
+            );
+        }
+        let published = handoff::is_published(whole, facts, (&x, a), b)
+            || handoff::is_published(whole, facts, (&y, b), a);
+        published.then(|| "one thread learns of the place only after the other's access".to_owned())
     }
 }
 

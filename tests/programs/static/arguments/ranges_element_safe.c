@@ -1,0 +1,20 @@
+// One loop, and one element beyond it.
+#include <pthread.h>
+int numbers[100];
+void *first(void *_) {
+  for (int i = 0; i < 50; i++)
+    numbers[i] = i; // NORACE
+  return 0;
+}
+void *second(void *_) {
+  numbers[50] = 1; // NORACE
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, first, 0);
+  pthread_create(&u, 0, second, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

@@ -1,0 +1,21 @@
+// Steps of two and three meet.
+#include <pthread.h>
+int numbers[100];
+void *first(void *_) {
+  for (int i = 0; i < 100; i += 2)
+    numbers[i] = i; // RACE!
+  return 0;
+}
+void *second(void *_) {
+  for (int i = 3; i < 100; i += 3)
+    numbers[i] = i; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, first, 0);
+  pthread_create(&u, 0, second, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

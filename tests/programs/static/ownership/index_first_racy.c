@@ -1,0 +1,23 @@
+// The first index leads to the element.
+#include <pthread.h>
+#include <stdatomic.h>
+int table[4];
+_Atomic int at;
+atomic_int unused;
+void *first(void *_) {
+  table[0] = 7; // RACE!
+  at = 1;
+  return 0;
+}
+void *second(void *_) {
+  table[at] = 8; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, first, 0);
+  pthread_create(&u, 0, second, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}

@@ -1,0 +1,23 @@
+// The pointer itself is not atomic.
+#include <pthread.h>
+struct object { int value; };
+struct object one, two;
+struct object *current = &one;
+void *first(void *_) {
+  two.value = 5; // RACE!
+  current = &two; // RACE!
+  return 0;
+}
+void *second(void *_) {
+  struct object *seen = current; // RACE!
+  seen->value = 1; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, first, 0);
+  pthread_create(&u, 0, second, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}
