@@ -136,6 +136,9 @@ pub enum Effect {
         length: Option<u32>,
         flags: Option<u32>,
     },
+    /// Tells those who await anything of the kind that futures are made of.
+    Announce,
+    Await,
     /// Which argument, if it is one.
     CloseDescriptor {
         descriptor: Option<u32>,
@@ -580,6 +583,8 @@ fn convert_one(
                 out.push(Effect::Receive { descriptor, length, flags });
             }
         }
+        M::Announces => out.push(Effect::Announce),
+        M::Awaits => out.push(Effect::Await),
         M::ClosesDescriptor { descriptor } => {
             let descriptor = descriptor.as_ref().and_then(argument);
             out.push(Effect::CloseDescriptor { descriptor });

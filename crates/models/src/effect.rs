@@ -155,6 +155,10 @@ pub enum Effect {
         object: Operand,
     },
     Fence,
+    /// Tells whoever awaits something, of all that is awaited in this way…
+    Announces,
+    /// …and this returns only when somebody has announced something.
+    Awaits,
 
     // Thread-specific data
     TlsCreate {

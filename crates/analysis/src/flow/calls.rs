@@ -360,6 +360,8 @@ impl Flow<'_> {
             Effect::TeamBarrier
             | Effect::BarrierInit { .. }
             | Effect::SemaphoreInit { .. }
+            | Effect::Announce
+            | Effect::Await
             | Effect::OpenChannel { .. }
             | Effect::Send { .. }
             | Effect::Receive { .. }

@@ -21,6 +21,9 @@ pub enum Event {
     /// To the channel whose descriptor is kept there, if that is known.
     Send(Option<Location>),
     Receive(Location),
+    /// Of any future.
+    Announce,
+    Await,
     /// The word's number in [`Events::words`].
     Write(u32),
     Read(u32),
@@ -377,6 +380,14 @@ impl Scan<'_> {
     fn effect(&mut self, site: CallSite, effect: &Effect, arguments: &[Value]) {
         let value = |index: u32| arguments.get(index as usize);
         match effect {
+            Effect::Announce => {
+                self.events.at.insert(site, Event::Announce);
+            }
+            Effect::Await => {
+                self.events.at.insert(site, Event::Await);
+                let waiting = Waiting { certain: true, failures: Vec::new() };
+                self.events.waits.insert(site, waiting);
+            }
             Effect::TeamBarrier => {
                 self.events.at.insert(site, Event::Team);
             }

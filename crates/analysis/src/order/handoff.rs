@@ -73,8 +73,12 @@ pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Handoff> {
     received.sort_unstable();
     received.dedup();
     for place in received {
-        found.extend(channel(whole, facts, place, &mut tables));
+        found.extend(channel(whole, facts, place, &mut tables).into_iter().flatten());
     }
+    // Whatever future it is: nobody who waits for one goes on before one was made ready.
+    let tells = |event: &Event| *event == Event::Announce;
+    let waits = |event: &Event| *event == Event::Await;
+    found.extend(waited(whole, facts, &tells, &waits, &[], &mut tables));
     for (number, word) in (0u32..).zip(&facts.events.words) {
         flag(whole, facts, number, word, &mut tables, &mut found);
     }
@@ -86,10 +90,10 @@ fn semaphore(
     facts: &Facts,
     place: Location,
     tables: &mut Tables,
-) -> Option<Handoff> {
+) -> Vec<Handoff> {
     let zero = |value: &Value| matches!(value, Value::Int { bits: 0, .. });
     if !is_set_up(whole, facts, place, zero) {
-        return None;
+        return Vec::new();
     }
     let posts = |event: &Event| *event == Event::Post(place);
     let waits = |event: &Event| *event == Event::Wait(place);
@@ -102,7 +106,7 @@ fn channel(
     facts: &Facts,
     place: Location,
     tables: &mut Tables,
-) -> Option<Handoff> {
+) -> Option<Vec<Handoff>> {
     let channels = &facts.events.channels;
     let [opening] = channels.opened.get(&place.object)?.as_slice() else { return None };
     if channels.moved || !opening.waits || !runs_once(whole, facts, opening.site) {
@@ -120,10 +124,11 @@ fn channel(
     let receives = |event: &Event| *event == Event::Receive(place);
     // Nothing more to read is no failure as long as nobody closes an end.
     let closed = if channels.closed { [Content::Bits(0)].as_slice() } else { &[] };
-    waited(whole, facts, &sends, &receives, closed, tables)
+    Some(waited(whole, facts, &sends, &receives, closed, tables))
 }
 
 /// One thread alone tells; whoever has waited comes after what that thread did before it first told.
+/// What a thread tells only after it has waited itself does not make it go on.
 fn waited(
     whole: &Whole<'_>,
     facts: &Facts,
@@ -131,7 +136,7 @@ fn waited(
     waits: &dyn Fn(&Event) -> bool,
     failures: &[Content],
     tables: &mut Tables,
-) -> Option<Handoff> {
+) -> Vec<Handoff> {
     let mut owners: Vec<RootId> = facts
         .events
         .sites()
@@ -140,26 +145,19 @@ fn waited(
         .collect();
     owners.sort_unstable();
     owners.dedup();
-    let [owner] = owners.as_slice() else { return None };
-    if !is_single(whole, *owner) {
-        return None;
-    }
-    let own = facts.timelines.get(owner)?;
-    let first = own.events().filter(|(_, event)| tells(event)).map(|(id, _)| id);
-    let announced = own.reach(first, |_, _, _| true);
     // Calls that have waited when they return, and branches that say so.
     let mut calls: FxHashSet<CallSite> = FxHashSet::default();
     let mut branches: Vec<(FunctionId, Branch)> = Vec::new();
     for (site, _) in facts.events.sites().filter(|(_, event)| waits(event)) {
         let Some(waiting) = facts.events.waits.get(site) else { continue };
-        if is_used(whole, *site) {
+        if is_used(whole, *site) && !waiting.failures.is_empty() {
             let failures: Vec<Content> = waiting.failures.iter().chain(failures).copied().collect();
             branches.extend(tables.refused(whole, *site, &failures));
         } else if waiting.certain && failures.is_empty() {
             calls.insert(*site);
         }
     }
-    let mut told = FxHashMap::default();
+    let mut found = Vec::new();
     for (root, timeline) in &facts.timelines {
         if !timeline.events().any(|(_, event)| waits(event)) {
             continue;
@@ -173,9 +171,24 @@ fn waited(
             let function = timeline.nodes[from as usize].function;
             !stops(to) && !branch.is_some_and(|branch| branches.contains(&(function, branch)))
         });
-        told.insert(*root, reached.into_iter().map(|reached| !reached).collect());
+        let told: Vec<bool> = reached.into_iter().map(|reached| !reached).collect();
+        // What it tells before it first waits, unless it never waits after that.
+        let early = timeline.events().filter(|(id, event)| tells(event) && !told[*id as usize]);
+        let after = timeline.reach(early.map(|(id, _)| id), |_, _, _| true);
+        let later = is_single(whole, *root)
+            && timeline.events().all(|(id, event)| !waits(event) || !after[id as usize]);
+        let others: Vec<RootId> =
+            owners.iter().copied().filter(|owner| owner != root || !later).collect();
+        let [owner] = others.as_slice() else { continue };
+        let Some(own) = facts.timelines.get(owner).filter(|_| is_single(whole, *owner)) else {
+            continue;
+        };
+        let first = own.events().filter(|(_, event)| tells(event)).map(|(id, _)| id);
+        let announced = own.reach(first, |_, _, _| true);
+        let told = FxHashMap::from_iter([(*root, told)]);
+        found.push(Handoff { owner: Some(*owner), announced, told });
     }
-    Some(Handoff { owner: Some(*owner), announced, told })
+    found
 }
 
 /// Whether the program's first thread sets the object up just once, to such a value.

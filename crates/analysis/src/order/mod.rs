@@ -178,6 +178,8 @@ impl Facts {
                     | Event::Post(_)
                     | Event::Send(_)
                     | Event::Receive(_)
+                    | Event::Announce
+                    | Event::Await
                     | Event::Barrier(_)
                     | Event::Team
             )
