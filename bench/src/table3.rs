@@ -38,7 +38,7 @@ struct Real {
     client: &'static [&'static str],
 }
 
-const REAL: [Real; 3] = [
+const REAL: [Real; 4] = [
     Real {
         name: "pbzip2",
         configure: None,
@@ -67,6 +67,28 @@ const REAL: [Real; 3] = [
             "stats\r\n",
             "shutdown\r\n",
         ],
+    },
+    Real {
+        name: "redis",
+        configure: None,
+        make: &[
+            "sh",
+            "-c",
+            "CFLAGS=-I/usr/include/liblzf LDFLAGS='-latomic -llzf' make -j2 MALLOC=libc",
+        ],
+        arguments: &[
+            "--port",
+            "0",
+            "--unixsocket",
+            "SOCKET",
+            "--save",
+            "",
+            "--io-threads",
+            "2",
+            "--io-threads-do-reads",
+            "yes",
+        ],
+        client: &["SET k hello\r\n", "GET k\r\n", "DEL k\r\n", "SHUTDOWN NOSAVE\r\n"],
     },
 ];
 
@@ -233,7 +255,8 @@ fn measure_real(options: &Options, folder: &Path, real: &Real) -> anyhow::Result
         let (lines, over) = (real.client, Arc::clone(&over));
         std::thread::spawn(move || serve_runs(&socket, lines, &over))
     });
-    let row = measure(options, &place, real.name, &arguments);
+    let target = if real.name == "redis" { "redis-server" } else { real.name };
+    let row = measure(options, &place, target, &arguments);
     over.store(true, Ordering::Relaxed);
     if let Some(client) = client {
         let _ = client.join();

@@ -96,6 +96,45 @@ fn annotated_programs() {
     assert!(confirmed * 100 >= all * 95, "{confirmed} of {all} were replayed");
 }
 
+/// Orders that come from descriptors, signals, declarations, jumps and the ends of threads: nothing
+/// is predicted in programs that were written for other engines either.
+#[test]
+fn nothing_is_predicted_in_safe_programs_of_other_engines() {
+    let dynamic = folder().join("../dynamic");
+    let mut programs = Vec::new();
+    for topic in ["adhoc", "descriptors", "ends", "requests", "signals"] {
+        let found = marks::programs(&dynamic.join(topic)).unwrap();
+        programs.extend(found.into_iter().filter(|program| {
+            program.marks.values().all(|mark| mark.truth == Truth::NoRace)
+                && program.path.extension().is_some_and(|extension| extension == "c")
+        }));
+    }
+    assert!(programs.len() >= 12, "{} programs", programs.len());
+    for program in programs {
+        let report = predict(&[program.path.to_str().unwrap(), "--no-replay"]);
+        assert!(report.races.is_empty(), "{}: {:?}", program.name, report.races);
+        let cut = report.notes.iter().find(|note| note.text.contains("followed only so far"));
+        assert!(cut.is_none(), "{}: {cut:?}", program.name);
+    }
+}
+
+/// What a run has shown need not be predicted.
+#[test]
+fn known_races_are_left_out() {
+    let program = folder().join("count_racy.c");
+    let program = program.to_str().unwrap();
+    let mut report = predict(&[program, "--no-replay"]);
+    assert!(!report.races.is_empty());
+    for race in &mut report.races {
+        race.verdict = Verdict::Observed;
+    }
+    let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    std::fs::write(file.path(), serde_json::to_vec(&report).unwrap()).unwrap();
+    let rest = predict(&[program, "--no-replay", "--skip", file.path().to_str().unwrap()]);
+    assert!(rest.races.is_empty(), "{:?}", rest.races);
+    assert!(rest.notes.iter().any(|note| note.text.contains("known to race")), "{:?}", rest.notes);
+}
+
 /// Figure 1: each step of the ladder finds what the one before cannot.
 #[test]
 fn the_detectors_form_a_ladder() {

@@ -51,6 +51,22 @@ pub(crate) fn expose(module: &Module) -> Result<(), BuilderError> {
     Ok(())
 }
 
+/// Makes only the requests known to the runtime.
+pub(crate) fn expose_requests(module: &Module) -> Result<(), BuilderError> {
+    let instructions: Vec<InstructionValue> = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_blocks())
+        .flat_map(|block| block.get_instructions())
+        .filter(|instruction| instruction.get_opcode() == InstructionOpcode::Call)
+        .collect();
+    for instruction in instructions {
+        if assembly_of(instruction).is_some_and(|(text, _)| is_request(&text)) {
+            request(module, instruction)?;
+        }
+    }
+    Ok(())
+}
+
 /// Text and constraints of a call of inline assembly.
 fn assembly_of(instruction: InstructionValue) -> Option<(String, String)> {
     type Part = unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const c_char;

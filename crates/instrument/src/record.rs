@@ -41,7 +41,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("6 {unit_index}")
+        format!("8 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -72,7 +72,7 @@ fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
     for function in functions {
         hooks.function(function)?;
     }
-    Ok(())
+    crate::assembly::expose_requests(module)
 }
 
 /// Functions whose bodies are given for inlining only (`extern template` in the C++ library) become
@@ -152,6 +152,7 @@ struct Hooks<'m, 'c> {
     call: FunctionValue<'c>,
     returned: FunctionValue<'c>,
     unwind: FunctionValue<'c>,
+    jumped: FunctionValue<'c>,
     loops: LoopHooks<'c>,
     /// These are also told whether the loop that they are in is recorded as a whole.
     even_loads: [FunctionValue<'c>; 4],
@@ -188,7 +189,8 @@ impl<'m, 'c> Hooks<'m, 'c> {
             slot: hook("slot", &[pointer, long]),
             call: hook("call", &[pointer]),
             returned: hook("return", &[long]),
-            unwind: hook("unwind", &[]),
+            unwind: hook("unwind", &[pointer]),
+            jumped: hook("jumped", &[pointer, long]),
             loops: LoopHooks {
                 rounds: hook("loop", &[long, long]),
                 range: hook("range", &[pointer, long, long, long, long, long]),
@@ -233,7 +235,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
             InstructionOpcode::LandingPad => match place.get_next_instruction() {
                 Some(next) => {
                     let builder = self.builder_before(&next, &place);
-                    builder.build_call(self.unwind, &[], "").map(|_| ())
+                    let function = place.get_parent().and_then(|block| block.get_parent());
+                    let Some(function) = function else { return Ok(()) };
+                    let address = function.as_global_value().as_pointer_value();
+                    builder.build_call(self.unwind, &[address.into()], "").map(|_| ())
                 }
                 None => Ok(()),
             },
@@ -477,6 +482,13 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let Some(next) = next.filter(|_| !is_must_tail(place)) else { return Ok(()) };
         let builder = self.builder_before(&next, &place);
         let value = self.as_long(&builder, place)?;
+        let name = callee_name(place);
+        if matches!(name.as_str(), "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")
+            && let Some(BasicValueEnum::PointerValue(buffer)) =
+                place.get_operand(0).and_then(|operand| operand.value())
+        {
+            builder.build_call(self.jumped, &[buffer.into(), value.into()], "")?;
+        }
         builder.build_call(self.returned, &[value.into()], "")?;
         Ok(())
     }

@@ -281,9 +281,7 @@ impl Even {
                         // SAFETY: as above.
                         pieces.push(unsafe { self.piece(instruction)? });
                     }
-                    // SAFETY: as above.
-                    LLVMOpcode::LLVMCall
-                        if unsafe { is_quiet(LLVMGetCalledValue(instruction)) } => {}
+                    LLVMOpcode::LLVMCall if is_quiet(instruction) => {}
                     LLVMOpcode::LLVMCall
                     | LLVMOpcode::LLVMLoad
                     | LLVMOpcode::LLVMStore
@@ -450,10 +448,7 @@ unsafe fn counter_of(
 }
 
 /// Intrinsics that compute or only tell the compiler something.
-///
-/// # Safety
-/// The callee is alive.
-unsafe fn is_quiet(callee: LLVMValueRef) -> bool {
+fn is_quiet(call: LLVMValueRef) -> bool {
     const QUIET: &[&str] = &[
         "llvm.dbg.",
         "llvm.lifetime.",
@@ -474,8 +469,9 @@ unsafe fn is_quiet(callee: LLVMValueRef) -> bool {
         "llvm.umax.",
         "llvm.umin.",
     ];
-    // SAFETY: the name is copied at once.
+    // SAFETY: a call of a live function; the name is copied at once.
     let name = unsafe {
+        let callee = LLVMGetCalledValue(call);
         if LLVMIsAFunction(callee).is_null() {
             return false;
         }

@@ -52,7 +52,8 @@ fn record() -> impl Strategy<Value = Record> {
                 sequence
             }
         ),
-        Just(Record::Unwind),
+        any::<u64>().prop_map(|function| Record::Unwind { function }),
+        any::<u64>().prop_map(|buffer| Record::Jumped { buffer }),
         any::<u64>().prop_map(|rounds| Record::Loop { rounds }),
         (any::<u64>(), any::<i64>(), any::<u64>(), 0u32..4, any::<bool>(), any::<u64>()).prop_map(
             |(address, stride, count, exponent, write, sequence)| Record::Range {

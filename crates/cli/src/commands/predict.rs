@@ -9,7 +9,7 @@ use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Report, Verdict, conclude};
 use racewarden_predict::order;
 use racewarden_predict::recorded::{
-    Detector, SiteFilter, ValueLimits, predict_recording, report::report,
+    Detector, KnownPairs, SiteFilter, ValueLimits, predict_recording, report::report,
 };
 use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::Linger;
@@ -73,6 +73,10 @@ pub struct PredictArgs {
     #[arg(long, value_name = "REPORT")]
     pub filter: Option<PathBuf>,
 
+    /// Leave out the races that this report proves (JSON, as `racewarden run` writes it)
+    #[arg(long, value_name = "REPORT")]
+    pub skip: Option<PathBuf>,
+
     /// Count each race once for every branch that has to turn for it, too
     #[arg(long)]
     pub variants: bool,
@@ -88,6 +92,10 @@ pub struct PredictArgs {
     /// The program's output goes nowhere: for stages of a hunt.
     #[arg(skip)]
     pub quiet: bool,
+
+    /// Races that a hunt knows already.
+    #[arg(skip)]
+    pub known: KnownPairs,
 }
 
 impl PredictArgs {
@@ -105,6 +113,8 @@ impl PredictArgs {
             run_time,
             stdin: Some(stdin),
             quiet: true,
+            skip: None,
+            known: KnownPairs::default(),
         }
     }
 }
@@ -260,7 +270,12 @@ fn predict_recorded(
         Some(path) => Some(read_filter(path)?),
         None => Some(recorded).filter(|filter| !filter.is_empty()),
     };
-    let prediction = predict_recording(&program, recording, detector, &limits, filter.as_ref());
+    let known = match &options.skip {
+        Some(path) => KnownPairs::of_races(&read_report(path)?.races),
+        None => options.known.clone(),
+    };
+    let filter = filter.as_ref();
+    let prediction = predict_recording(&program, recording, detector, &limits, filter, &known);
     let mut report = report(&program, recording, &prediction);
     match capture {
         Some(capture) if !options.no_replay => {
@@ -278,12 +293,13 @@ fn predict_recorded(
 
 /// The lines that a report names.
 pub fn read_filter(path: &Path) -> anyhow::Result<SiteFilter> {
+    read_report(path).map(|report| SiteFilter::of_report(&report))
+}
+
+fn read_report(path: &Path) -> anyhow::Result<Report> {
     let named = || path.display().to_string();
     let bytes = std::fs::read(path).with_context(named)?;
-    let report: Report = serde_json::from_slice(&bytes)
-        .context("not a report in the JSON format")
-        .with_context(named)?;
-    Ok(SiteFilter::of_report(&report))
+    serde_json::from_slice(&bytes).context("not a report in the JSON format").with_context(named)
 }
 
 /// Most time for all replays of one report.

@@ -166,7 +166,8 @@ fn name_of(record: &Record) -> &'static str {
         Record::Return { .. } => "return",
         Record::Initial { .. } => "initial",
         Record::Sync { .. } => "sync",
-        Record::Unwind => "unwind",
+        Record::Unwind { .. } => "unwind",
+        Record::Jumped { .. } => "jump",
         Record::Loop { .. } => "loop",
         Record::Range { .. } => "range",
     }

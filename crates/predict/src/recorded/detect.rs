@@ -16,7 +16,7 @@ use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
 use super::path::{EventKind, Extent, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
-use super::shape::{Shape, SiteFilter};
+use super::shape::{KnownPairs, Shape, SiteFilter};
 use super::tracks::End;
 use super::walk::{Image, walk};
 use crate::order;
@@ -81,6 +81,8 @@ pub struct ValueCounts {
     pub skipped: u64,
     /// Whether there were more candidates than are looked at.
     pub cut_short: bool,
+    /// Pairs that were known before.
+    pub known: u64,
     /// Races counted once for each branch that has to turn for them.
     pub variants: u64,
 }
@@ -132,6 +134,7 @@ pub fn predict_recording(
     detector: Detector,
     limits: &ValueLimits,
     filter: Option<&SiteFilter>,
+    known: &KnownPairs,
 ) -> RecordedPrediction {
     let image = Image::new(program, recording);
     let mut places = Places::new(recording);
@@ -160,21 +163,25 @@ pub fn predict_recording(
     let scene = Scene::new(&paths, &places, &order);
     let mut races: Vec<ValueRace> = Vec::new();
     let mut found: FxHashSet<PairKey> = FxHashSet::default();
-    for race in &ordered.races {
-        if let Some(race) = order_race(&scene, &spots, race)
-            && found.insert(key_of(&race))
-        {
-            races.push(race);
-        }
-    }
     let mut counts = ValueCounts {
         detours: paths.iter().map(|path| path.detours.len() as u64).sum(),
         ..ValueCounts::default()
     };
+    for race in &ordered.races {
+        if let Some(race) = order_race(&scene, &spots, race)
+            && found.insert(key_of(&race))
+        {
+            match known.has(program, key_of(&race)) {
+                true => counts.known += 1,
+                false => races.push(race),
+            }
+        }
+    }
+    let is_known = |pair: PairKey| known.has(program, pair);
     if detector >= Detector::NoBranches {
         let mut all = accesses(&scene, detector == Detector::Full);
         all.retain(|access| allowed(access.spot));
-        value_steps(&scene, &all, limits, &mut races, &mut found, &mut counts);
+        value_steps(&scene, &all, limits, &is_known, &mut races, &mut found, &mut counts);
     }
     counts.variants += races.len() as u64;
     let locks = order.trace.locks.clone();
@@ -418,6 +425,7 @@ fn value_steps(
     scene: &Scene,
     all: &[Access],
     limits: &ValueLimits,
+    is_known: &dyn Fn(PairKey) -> bool,
     races: &mut Vec<ValueRace>,
     found: &mut FxHashSet<PairKey>,
     counts: &mut ValueCounts,
@@ -460,6 +468,11 @@ fn value_steps(
             }
         }
     }
+    groups.retain(|(pair, _), _| {
+        let known = is_known(*pair);
+        counts.known += u64::from(known);
+        !known
+    });
     counts.pairs = groups.len() as u64;
     let end = Instant::now() + limits.total;
     let groups: Vec<Group> = groups.into_values().collect();

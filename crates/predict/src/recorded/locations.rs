@@ -129,6 +129,8 @@ struct Builder {
     /// Per object and word: the pieces in which it is accessed.
     pieces: FxHashMap<(u32, u64), FxHashSet<(u32, u32)>>,
     ids: FxHashMap<(u32, u64, u32), PlaceId>,
+    /// The records that free a block, with its object.
+    frees: Vec<(u32, u32, u32)>,
 }
 
 struct Touch {
@@ -176,6 +178,7 @@ impl Builder {
         for touch in touches {
             self.place(&touch, &mixed, &initial);
         }
+        self.free_places();
         for (number, place) in self.places.places.iter_mut().enumerate() {
             place.shared = place.several && place.written;
             self.places.by_address.insert((place.address, place.size), PlaceId(number as u32));
@@ -186,6 +189,10 @@ impl Builder {
     fn visit(&mut self, thread: u32, number: u32, record: &Record, touches: &mut Vec<Touch>) {
         match *record {
             Record::Sync { op: SyncOp::Alloc, object, extra, .. } => self.new_object(object, extra),
+            Record::Sync { op: SyncOp::Free, object, .. } => {
+                let block = self.objects.get(&object).map(|(_, number)| *number);
+                self.frees.extend(block.map(|block| (thread, number, block)));
+            }
             Record::Slot { address, size, .. } => self.new_object(address, size),
             Record::Load { address, size, value, .. } => {
                 self.touch(thread, number, (address, size), false, touches);
@@ -218,6 +225,25 @@ impl Builder {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A block that is freed is written to as a whole.
+    fn free_places(&mut self) {
+        let mut of_object: FxHashMap<u32, Vec<PlaceId>> = FxHashMap::default();
+        for (number, place) in self.places.places.iter().enumerate() {
+            if place.object > 0 {
+                of_object.entry(place.object).or_default().push(PlaceId(number as u32));
+            }
+        }
+        for &(thread, record, object) in &self.frees {
+            let Some(places) = of_object.remove(&object) else { continue };
+            for id in &places {
+                let place = &mut self.places.places[id.0 as usize];
+                place.several |= place.first_thread != thread;
+                place.written = true;
+            }
+            self.places.touched.insert((thread, record), places);
         }
     }
 

@@ -15,4 +15,4 @@ pub mod walk;
 
 pub use detect::{Detector, RecordedPrediction, ValueLimits, predict_recording};
 pub use order::{RecordedOrder, recorded_order};
-pub use shape::SiteFilter;
+pub use shape::{KnownPairs, SiteFilter};

@@ -59,6 +59,7 @@ pub fn solve(scene: &Scene, ends: [End; 2], cut: u64, deadline: Duration) -> Ans
     query.synchronisation();
     query.locks();
     query.whole_places();
+    query.frees();
     query.paths_and_values();
     if query.alternatives > MOST_ALTERNATIVES {
         return Answer::Unknown;
@@ -336,6 +337,28 @@ impl<'q, 's> Query<'q, 's> {
                 }
             }
             self.whole_accesses_outside(place, &list_nodes(&touches, place));
+        }
+    }
+
+    /// What is freed is not accessed afterwards.
+    fn frees(&mut self) {
+        let frees: Vec<(usize, &'s [PlaceId])> = (0..self.nodes.len())
+            .filter_map(|node| match &self.event(node).kind {
+                EventKind::Free { places } => Some((node, places.as_slice())),
+                _ => None,
+            })
+            .collect();
+        for (free, freed) in frees {
+            for node in 0..self.nodes.len() {
+                let touches = node != free
+                    && self.nodes[node].track != self.nodes[free].track
+                    && access_of(&self.event(node).kind)
+                        .is_some_and(|(places, ..)| places.iter().any(|p| freed.contains(p)));
+                if touches {
+                    let before = self.before(node, free);
+                    self.assert_if(&[node, free], vec![before]);
+                }
+            }
         }
     }
 

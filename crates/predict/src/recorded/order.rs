@@ -301,7 +301,9 @@ impl<'r> Builder<'r> {
                     self.push(origin, Kind::Await, token, at);
                 }
             }
-            SyncOp::SemTryFailed | SyncOp::Alloc | SyncOp::Free => {}
+            // Whoever accesses the block must have done so before.
+            SyncOp::Free => self.accesses(origin, false, true, at),
+            SyncOp::SemTryFailed | SyncOp::Alloc => {}
         }
         if is_chained {
             let token = self.token();

@@ -113,6 +113,10 @@ pub enum EventKind {
         writes: bool,
         atomic: bool,
     },
+    /// The block of these places is freed: whoever accesses it must have done so before.
+    Free {
+        places: Vec<PlaceId>,
+    },
     /// Code outside may read and write these places.
     Outside {
         places: Vec<PlaceId>,
@@ -151,6 +155,16 @@ pub struct PathEvent {
 }
 
 impl PathEvent {
+    /// The first visit that it stands for.
+    pub fn first_occurrence(&self) -> u64 {
+        match self.kind {
+            EventKind::Whole { extent, .. } if extent.count > 1 => {
+                (self.occurrence + 1).saturating_sub(extent.count)
+            }
+            _ => self.occurrence,
+        }
+    }
+
     /// The visit in which it touches the bytes; a loop that was recorded as a whole counts all its
     /// rounds.
     pub fn occurrence_at(&self, bytes: Bytes) -> u64 {

@@ -34,6 +34,11 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
         );
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
+    if counts.known > 0 {
+        let text =
+            format!("{} pairs that were known to race were not looked at again", counts.known);
+        report.notes.push(Note::info(Engine::Predict, text));
+    }
     if counts.skipped > 0 {
         let text = format!(
             "{} later visits of instructions to places they had visited often were not tried",
@@ -183,7 +188,7 @@ fn holds(prediction: &RecordedPrediction, race: &ValueRace) -> Vec<(usize, Spot,
             .iter()
             .find(|event| event.kind.is_visible() && event.occurrence > 0);
         if let Some(event) = next {
-            holds.push((thread, event.spot, event.occurrence));
+            holds.push((thread, event.spot, event.first_occurrence()));
         }
     }
     holds
@@ -197,8 +202,16 @@ fn site(image: &Image, prediction: &RecordedPrediction, access: &RacingAccess) -
         Some(source) => (module.name_text(source.file).to_owned(), source.line, source.column),
         None => (String::new(), 0, 0),
     };
+    // What a call frees is what its first argument points at.
+    let freed = || {
+        let inst = access.spot.inst;
+        let path =
+            function.operand_paths.iter().find(|path| path.inst == inst && path.operand == 0)?;
+        function.paths.get(path.path.index())
+    };
     let lvalue = function
         .path_of(access.spot.inst)
+        .or_else(freed)
         .map_or(String::new(), |path| module.name_text(path.text).to_owned());
     let locks = access.held.iter().filter_map(|lock| {
         let name = prediction.locks.get(*lock as usize)?;

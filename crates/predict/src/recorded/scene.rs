@@ -366,6 +366,7 @@ pub fn access_of(kind: &EventKind) -> Option<(&[PlaceId], bool, bool)> {
         }
         EventKind::Update { place, .. } => Some((std::slice::from_ref(place), true, true)),
         EventKind::Whole { places, writes, atomic, .. } => Some((places, *writes, *atomic)),
+        EventKind::Free { places } => Some((places, true, false)),
         EventKind::Outside { places } => Some((places, true, true)),
         _ => None,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use racewarden_finding::Report;
+use racewarden_finding::{AccessKind, Race, Report, Verdict};
 use racewarden_ir::Program;
 use rustc_hash::FxHashSet;
 
@@ -39,7 +39,7 @@ impl Shape {
                     EventKind::Sync { .. } => shape.synchronisations += 1,
                     EventKind::Branch { .. } => shape.branches += 1,
                     EventKind::Pin { expr } => pinned.push(expr),
-                    EventKind::Outside { .. } => {}
+                    EventKind::Outside { .. } | EventKind::Free { .. } => {}
                 }
             }
             shape.bases += reads_in(path, pinned);
@@ -106,4 +106,41 @@ impl SiteFilter {
             self.lines.contains(&(module.name_text(source.file).to_owned(), source.line))
         })
     }
+}
+
+/// Pairs of lines that are known to race, which are not asked about again.
+#[derive(Debug, Default, Clone)]
+pub struct KnownPairs {
+    pairs: BTreeSet<[SiteLine; 2]>,
+}
+
+type SiteLine = (String, u32, AccessKind);
+
+impl KnownPairs {
+    /// The proven ones among the races.
+    pub fn of_races(races: &[Race]) -> Self {
+        let proven = races.iter().filter(|race| race.verdict >= Verdict::Observed);
+        let line = |race: &Race, side: usize| {
+            let site = &race.sites[side];
+            (site.file.clone(), site.line, site.access)
+        };
+        let pairs = proven.map(|race| in_order(line(race, 0), line(race, 1))).collect();
+        KnownPairs { pairs }
+    }
+
+    pub fn has(&self, program: &Program, pair: [(Spot, AccessKind); 2]) -> bool {
+        if self.pairs.is_empty() {
+            return false;
+        }
+        let line = |(spot, access): (Spot, AccessKind)| {
+            let source = program.module.function(spot.function).source_of(spot.inst)?;
+            Some((program.module.name_text(source.file).to_owned(), source.line, access))
+        };
+        let [a, b] = pair.map(line);
+        a.zip(b).is_some_and(|(a, b)| self.pairs.contains(&in_order(a, b)))
+    }
+}
+
+fn in_order(a: SiteLine, b: SiteLine) -> [SiteLine; 2] {
+    if b < a { [b, a] } else { [a, b] }
 }

@@ -192,7 +192,9 @@ impl Touched {
             .iter()
             .flat_map(|track| &track.events)
             .filter_map(|event| match &event.kind {
-                EventKind::Whole { places, .. } | EventKind::Outside { places } => Some(places),
+                EventKind::Whole { places, .. }
+                | EventKind::Outside { places }
+                | EventKind::Free { places } => Some(places),
                 _ => None,
             })
             .flatten()

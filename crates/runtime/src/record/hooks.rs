@@ -319,8 +319,17 @@ pub unsafe extern "C" fn __racewarden_record_return(value: u64) {
 /// # Safety
 /// Called at a landing pad.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_unwind() {
-    with(|recorder| recorder.buffer.push(&Record::Unwind));
+pub unsafe extern "C" fn __racewarden_record_unwind(function: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Unwind { function }));
+}
+
+/// # Safety
+/// Called after a call that returns more than once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_jumped(buffer: u64, value: u64) {
+    if value != 0 {
+        with(|recorder| recorder.buffer.push(&Record::Jumped { buffer }));
+    }
 }
 
 /// # Safety

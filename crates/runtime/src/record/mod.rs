@@ -12,6 +12,8 @@ mod channels;
 mod hooks;
 mod memory;
 mod places;
+mod requests;
+mod signals;
 mod sync;
 mod threads;
 mod writer;

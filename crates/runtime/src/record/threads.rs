@@ -125,8 +125,9 @@ extern "C" fn start(_: i32, _: *const *const c_char, environment: *const *const 
         }
         libc::pthread_atfork(None, None, Some(forked));
         libc::atexit(finish);
+        let set = real!(signal: fn(i32, usize) -> usize);
         for signal in [libc::SIGSEGV, libc::SIGABRT, libc::SIGTERM, libc::SIGINT, libc::SIGFPE] {
-            libc::signal(signal, killed as *const () as usize);
+            set(signal, killed as *const () as usize);
         }
     }
     write_symbols();
@@ -256,8 +257,8 @@ extern "C" fn killed(signal: i32) {
     writer::stop();
     // SAFETY: the signal's own effect follows when the handler returns.
     unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
+        real!(signal: fn(i32, usize) -> usize)(signal, libc::SIG_DFL);
+        real!(raise: fn(i32) -> i32)(signal);
     }
 }
 

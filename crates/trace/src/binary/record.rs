@@ -169,8 +169,14 @@ pub enum Record {
         extra: u64,
         sequence: u64,
     },
-    /// An exception arrives at a landing pad.
-    Unwind,
+    /// An exception arrives at a landing pad of the function.
+    Unwind {
+        function: u64,
+    },
+    /// A call that saved its place in `buffer` (`setjmp`) returns once more; what it returns follows.
+    Jumped {
+        buffer: u64,
+    },
     /// A loop ran to its end without single records; those of its accesses follow, in the order of
     /// the code.
     Loop {
@@ -234,6 +240,7 @@ const COPY: u8 = 10;
 const SET: u8 = 11;
 const SLOT: u8 = 12;
 const LOOP: u8 = 13;
+const JUMPED: u8 = 24;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
@@ -349,7 +356,14 @@ impl Encoder {
                 signed(out, sequence.wrapping_sub(self.last.sequence) as i64);
                 self.last.sequence = sequence;
             }
-            Record::Unwind => out.push(UNWIND),
+            Record::Unwind { function } => {
+                out.push(UNWIND);
+                signed(out, function.wrapping_sub(self.last.function) as i64);
+            }
+            Record::Jumped { buffer } => {
+                out.push(JUMPED);
+                unsigned(out, buffer);
+            }
             Record::Loop { rounds } => {
                 out.push(LOOP);
                 unsigned(out, rounds);
@@ -504,7 +518,11 @@ impl Decoder {
                 self.last.sequence = self.last.sequence.wrapping_add(step);
                 Record::Sync { op, object, extra, sequence: self.last.sequence }
             }
-            UNWIND => Record::Unwind,
+            UNWIND => {
+                let step = read_signed(bytes)? as u64;
+                Record::Unwind { function: self.last.function.wrapping_add(step) }
+            }
+            JUMPED => Record::Jumped { buffer: read_unsigned(bytes)? },
             WIDE_READ | WIDE_WRITE => {
                 let (address, sequence) = self.place(bytes)?;
                 let size = read_unsigned(bytes)?;

@@ -11,6 +11,8 @@ use racewarden_finding::{
     Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, drop_placeless, merge_races,
 };
 
+use racewarden_predict::recorded::KnownPairs;
+
 use super::{Args, HuntEngine};
 use crate::commands::confirm::{ConfirmRequest, confirm};
 use crate::commands::predict::{PredictArgs, record_and_predict};
@@ -242,7 +244,10 @@ impl<'a> Hunt<'a> {
     fn predict(&mut self) -> anyhow::Result<String> {
         let budget = self.left().mul_f64(PREDICT_SHARE);
         let input = self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into());
-        let options = PredictArgs::quick(budget, self.run_limit(), input);
+        let options = PredictArgs {
+            known: KnownPairs::of_races(&self.report.races),
+            ..PredictArgs::quick(budget, self.run_limit(), input)
+        };
         let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
         let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
         let predicted = found.races.len();

@@ -1,7 +1,7 @@
 //! Follows one thread's stream.
 
 use racewarden_ir::{Callee, CompareOp, FunctionId, InstId, Op, RmwOp, TypeId, Value};
-use racewarden_trace::binary::{Record, Recording};
+use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::FxHashMap;
 
 use super::super::expr::{ExprKind, Val};
@@ -19,6 +19,8 @@ const MOST_DETOURS_IN_ALL: usize = 400;
 pub(super) enum Stop {
     /// The stream is over.
     End,
+    /// Control went to an outer frame, which stands where it goes on.
+    Left,
     Mismatch(String),
 }
 
@@ -40,6 +42,7 @@ pub(super) fn walk_thread(
         detours: Vec::new(),
         explored: FxHashMap::default(),
         explores: detours,
+        saved: FxHashMap::default(),
     };
     let stop = replay.top_level();
     let cut = match stop {
@@ -79,6 +82,10 @@ fn touches_nothing(name: &str) -> bool {
         )
 }
 
+fn is_setjmp(name: &str) -> bool {
+    matches!(name, "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")
+}
+
 pub(super) struct Replay<'a> {
     pub(super) machine: Machine<'a>,
     records: &'a [Record],
@@ -87,6 +94,8 @@ pub(super) struct Replay<'a> {
     detours: Vec<super::super::path::Detour>,
     explored: FxHashMap<(Spot, bool), u32>,
     explores: bool,
+    /// Where `setjmp` was called with each buffer: how many frames there were, and the call.
+    saved: FxHashMap<u64, (usize, Spot)>,
 }
 
 impl<'a> Replay<'a> {
@@ -102,6 +111,26 @@ impl<'a> Replay<'a> {
         let record = self.peek().ok_or(Stop::End)?;
         self.at += 1;
         Ok((self.at - 1, record))
+    }
+
+    /// The next record of the current function itself. A function that starts where none is called
+    /// is a signal's handler.
+    pub(super) fn own(&mut self) -> Result<(usize, &'a Record), Stop> {
+        while let Some(record) = self.peek() {
+            match *record {
+                Record::Enter { function } => {
+                    self.at += 1;
+                    self.enter_from_outside(function, record)?;
+                }
+                // That it came after its sender.
+                Record::Sync { op: op @ SyncOp::Got, object, extra, sequence } => {
+                    self.at += 1;
+                    self.machine.emit(sequence, EventKind::Sync { op, object, extra });
+                }
+                _ => break,
+            }
+        }
+        self.next()
     }
 
     pub(super) fn mismatch(&self, wanted: &str, found: &Record) -> Stop {
@@ -141,7 +170,11 @@ impl<'a> Replay<'a> {
         }
         let depth = self.machine.frames.len();
         while self.machine.frames.len() >= depth {
-            self.step()?;
+            match self.step() {
+                // An exception or a jump that ends within this function's frames goes on here.
+                Err(Stop::Left) if self.machine.frames.len() >= depth => {}
+                step => step?,
+            }
         }
         Ok(())
     }
@@ -173,7 +206,7 @@ impl<'a> Replay<'a> {
             Op::Alloca { count, .. } => {
                 let count = self.machine.operand(count);
                 self.machine.pin(count);
-                let (_, record) = self.next()?;
+                let (_, record) = self.own()?;
                 let Record::Slot { address, .. } = *record else {
                     return Err(self.mismatch("a stack slot", record));
                 };
@@ -237,7 +270,7 @@ impl<'a> Replay<'a> {
         let address = self.machine.operand(address);
         self.machine.pin(address);
         self.machine.visit();
-        let (number, record) = self.next()?;
+        let (number, record) = self.own()?;
         let (size, val) = match *record {
             Record::Load { size, value, sequence, .. } => match self.single_place(number) {
                 Some(place) if self.machine.places.get(place).shared => {
@@ -273,7 +306,7 @@ impl<'a> Replay<'a> {
         let address = self.machine.operand(address);
         self.machine.pin(address);
         self.machine.visit();
-        let (number, record) = self.next()?;
+        let (number, record) = self.own()?;
         match *record {
             Record::Store { size, value: recorded, sequence, .. } => {
                 let val = self.machine.stored(value, size);
@@ -328,7 +361,7 @@ impl<'a> Replay<'a> {
         let address = self.machine.operand(address);
         self.machine.pin(address);
         self.machine.visit();
-        let (number, record) = self.next()?;
+        let (number, record) = self.own()?;
         let Record::Update { size, old, new, sequence, .. } = *record else {
             return Err(self.mismatch("an atomic update", record));
         };
@@ -395,7 +428,7 @@ impl<'a> Replay<'a> {
             self.machine.pin(val);
         }
         self.machine.visit();
-        let (number, record) = self.next()?;
+        let (number, record) = self.own()?;
         match *record {
             Record::Copy { sequence, .. } => {
                 let sources = self.machine.places.sources(self.thread, number);
@@ -416,7 +449,7 @@ impl<'a> Replay<'a> {
         then: racewarden_ir::BlockId,
         otherwise: racewarden_ir::BlockId,
     ) -> Step {
-        let (_, record) = self.next()?;
+        let (_, record) = self.own()?;
         let value = match *record {
             Record::Branch { value } => value,
             Record::Loop { rounds } => return self.even_loop(spot, [then, otherwise], rounds),
@@ -455,7 +488,7 @@ impl<'a> Replay<'a> {
         cases: &[racewarden_ir::Edge],
         default: racewarden_ir::BlockId,
     ) -> Step {
-        let (_, record) = self.next()?;
+        let (_, record) = self.own()?;
         let Record::Branch { value: taken } = *record else {
             return Err(self.mismatch("a switch", record));
         };
@@ -524,6 +557,11 @@ impl<'a> Replay<'a> {
         let target = match callee {
             Callee::Direct(id) => Some(*id),
             Callee::Asm { .. } => {
+                // What a request to Valgrind's tools declares.
+                while let Some(&Record::Sync { op, object, extra, sequence }) = self.peek() {
+                    self.at += 1;
+                    self.machine.emit(sequence, EventKind::Sync { op, object, extra });
+                }
                 let val = self.machine.or_opaque(None, &values);
                 return self.called(inst, val);
             }
@@ -537,7 +575,12 @@ impl<'a> Replay<'a> {
                 self.machine.image.functions.get(&target).copied()
             }
         };
-        let indirect = !matches!(callee, Callee::Direct(_));
+        let mut indirect = !matches!(callee, Callee::Direct(_));
+        // A call by another name (an alias) is recorded as one through a pointer.
+        if !indirect && matches!(self.peek(), Some(Record::Call { .. })) {
+            self.at += 1;
+            indirect = true;
+        }
         let defined = target.filter(|id| !self.machine.function(*id).is_declaration());
         if let Some(function) = defined {
             return self.enter(function, values, indirect);
@@ -548,6 +591,12 @@ impl<'a> Replay<'a> {
         if name.starts_with("llvm.") {
             let val = self.machine.or_opaque(None, &values);
             return self.called(inst, val);
+        }
+        if is_setjmp(name)
+            && let Some(spot) = self.machine.spot()
+            && let Some(buffer) = self.buffer_of(&values)
+        {
+            self.saved.insert(buffer, (self.machine.frames.len(), spot));
         }
         if !explore::only_prints(name) || self.is_used(inst) {
             for &value in &values {
@@ -606,6 +655,10 @@ impl<'a> Replay<'a> {
         loop {
             let record = self.peek().ok_or(Stop::End)?;
             match *record {
+                Record::Sync { op: SyncOp::Free, sequence, .. } => {
+                    self.at += 1;
+                    self.free(sequence);
+                }
                 Record::Sync { op, object, extra, sequence } => {
                     self.at += 1;
                     self.machine.emit(sequence, EventKind::Sync { op, object, extra });
@@ -626,11 +679,22 @@ impl<'a> Replay<'a> {
                     };
                     return self.called(inst, val);
                 }
-                Record::Unwind => return self.unwind(),
+                Record::Unwind { .. } => return self.unwind(),
+                Record::Jumped { buffer } => return self.jump_back(buffer, record),
                 // An invoke whose normal block is shared has no return record.
                 _ if is_invoke => return self.called(inst, Val::Opaque),
                 _ => return Err(self.mismatch("the end of a call", record)),
             }
+        }
+    }
+
+    /// Frees the block of the record that was just passed.
+    fn free(&mut self, sequence: u64) {
+        let places = self.machine.places;
+        let touched = places.of(self.thread, self.at - 1).iter().copied();
+        let shared: Vec<PlaceId> = touched.filter(|place| places.get(*place).shared).collect();
+        if !shared.is_empty() {
+            self.machine.emit(sequence, EventKind::Free { places: shared });
         }
     }
 
@@ -657,12 +721,13 @@ impl<'a> Replay<'a> {
         self.called(spot.inst, val)
     }
 
-    /// An exception: frames end until one has a landing pad for it.
+    /// An exception: frames end until the one whose landing pad it came to.
     fn unwind(&mut self) -> Step {
         let (_, record) = self.next()?;
-        if !matches!(record, Record::Unwind) {
+        let Record::Unwind { function } = *record else {
             return Err(self.mismatch("a landing pad", record));
-        }
+        };
+        let function = self.machine.image.functions.get(&function).copied();
         // The landing pad of the frame that resumes is not asked again.
         let mut resuming = self.machine.spot().is_some_and(|spot| {
             matches!(self.machine.function(spot.function).inst(spot.inst).op, Op::Resume { .. })
@@ -671,14 +736,47 @@ impl<'a> Replay<'a> {
             let op = &self.machine.function(spot.function).inst(spot.inst).op;
             if let Op::Call { invoke: Some((_, pad)), .. } = op
                 && !resuming
+                && Some(spot.function) == function
             {
                 self.machine.jump(*pad);
-                return Ok(());
+                return Err(Stop::Left);
             }
             resuming = false;
             self.machine.frames.pop();
         }
         Err(Stop::End)
+    }
+
+    /// `longjmp`: the frame that called `setjmp` with the buffer goes on behind that call.
+    fn jump_back(&mut self, buffer: u64, record: &Record) -> Step {
+        self.at += 1;
+        let Some(&(depth, spot)) = self.saved.get(&buffer) else {
+            return Err(self.mismatch("a known place to return to", record));
+        };
+        self.machine.frames.truncate(depth);
+        let Some(frame) = self.machine.frames.last_mut().filter(|f| f.function == spot.function)
+        else {
+            return Err(self.mismatch("the function that called setjmp", record));
+        };
+        frame.inst = spot.inst;
+        let function = self.machine.function(spot.function);
+        let block = (0..function.blocks.len()).map(racewarden_ir::BlockId::new).find(|block| {
+            let block = function.block(*block);
+            block.start <= spot.inst && spot.inst < block.end
+        });
+        if let (Some(frame), Some(block)) = (self.machine.frames.last_mut(), block) {
+            frame.block = block;
+        }
+        let (_, record) = self.next()?;
+        let Record::Return { value } = *record else {
+            return Err(self.mismatch("what setjmp returns", record));
+        };
+        self.called(spot.inst, Val::Known(super::super::expr::mask(value, 32)))?;
+        Err(Stop::Left)
+    }
+
+    fn buffer_of(&self, values: &[Val]) -> Option<u64> {
+        self.machine.arena.value_of(*values.first()?)
     }
 
     fn is_used(&self, inst: InstId) -> bool {
