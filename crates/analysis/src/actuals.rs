@@ -183,6 +183,21 @@ pub fn named(path: &Path) -> FxHashSet<Atom> {
     atoms
 }
 
+/// The activations that actuals and a state name something of.
+pub fn frames(arguments: &[Option<Sym>], path: &Path) -> FxHashSet<Frame> {
+    let mut frames = FxHashSet::default();
+    let mut visit = |sym: &Sym| {
+        sym.visit(&mut |atom| {
+            if let Atom::Argument(frame, _) | Atom::Inst(frame, _) | Atom::Stack(frame, _) = atom {
+                frames.insert(*frame);
+            }
+        });
+    };
+    arguments.iter().flatten().for_each(&mut visit);
+    visit_path(path, &mut visit);
+    frames
+}
+
 /// The actuals of one call as its context keeps them.
 #[derive(Debug, Default)]
 pub struct Actuals {

@@ -17,10 +17,11 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::actuals::{Actuals, Formals, named};
+use crate::actuals::{Actuals, Formals, frames, named};
 use crate::callgraph::{CallGraph, effects_of_call};
 use crate::distinct::Distinct;
 use crate::effects::{Effect, Effects, Entry, Passed};
+use crate::entry::{entry_state, purge};
 use crate::flow::{KEPT, compose, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
@@ -169,11 +170,14 @@ impl<'a> Instantiation<'a> {
     ) -> ContextId {
         let mut entry = entry_state(entry);
         let chain = self.chain(root, function, parent);
+        let frames = frames(&arguments, &entry);
         let count = self.index.entry((root, function)).or_default().len();
         for position in 0..count {
             let id = self.index[&(root, function)][position];
             let frame = id + 1;
-            purge(&mut arguments, &mut entry, frame);
+            if frames.contains(&frame) {
+                purge(&mut arguments, &mut entry, frame);
+            }
             let context = &mut self.contexts[id as usize];
             if context.arguments == arguments
                 && context.own == own
@@ -762,60 +766,6 @@ impl<'a> Instantiation<'a> {
 
 /// Contexts whose accesses are instantiated at a time.
 const BATCH: usize = 1024;
-
-/// What a callee keeps of the state at its call.
-fn entry_state(mut state: Path) -> Path {
-    state.released.clear();
-    state.acquired.clear();
-    state.overwritten.clear();
-    state.facts.clear();
-    state.escaped.clear();
-    state.escaped_arguments.clear();
-    state
-}
-
-/// Names of the frame that is entered again stand for the new activation from now on.
-fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {
-    let stale = |sym: &Sym| {
-        sym.mentions(&|atom| {
-            matches!(
-                atom,
-                Atom::Argument(f, _) | Atom::Inst(f, _) | Atom::Stack(f, _) if *f == frame
-            )
-        })
-    };
-    for argument in arguments.iter_mut() {
-        if argument.as_ref().is_some_and(stale) {
-            *argument = None;
-        }
-    }
-    entry.held.keep_items(|held| !stale(&held.lock));
-    if entry.held.iter().any(|held| held.after.iter().any(stale)) {
-        for held in &mut entry.held {
-            held.after.retain(|lock| !stale(lock));
-        }
-    }
-    let affected = |live: &Live| {
-        live.handle.as_ref().is_some_and(stale)
-            || live.value.as_ref().is_some_and(stale)
-            || live.argument.as_ref().is_some_and(stale)
-            || live.range.as_ref().is_some_and(|range| stale(&range.base))
-    };
-    if entry.threads.values().any(affected) {
-        for live in entry.threads.values_mut() {
-            live.handle = live.handle.take().filter(|handle| !stale(handle));
-            live.value = live.value.take().filter(|value| !stale(value));
-            if live.argument.as_ref().is_some_and(stale) {
-                live.argument = None;
-                live.current = true;
-                live.repeated = true;
-            }
-            live.range = live.range.take().filter(|range| !stale(&range.base));
-        }
-    }
-    entry.joined.keep(|handle| !stale(handle));
-    entry.joined_values.keep(|value| !stale(value));
-}
 
 fn joined_exit(summary: &Summary) -> Option<Path> {
     let paths: Vec<Path> = summary.exits.iter().map(|exit| exit.path.clone()).collect();

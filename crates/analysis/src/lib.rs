@@ -24,6 +24,7 @@ mod contexts;
 mod digests;
 mod distinct;
 mod effects;
+mod entry;
 mod flow;
 mod loops;
 mod misuse;

@@ -46,6 +46,12 @@ const MAX_PAIRS: u64 = 20_000_000;
 /// Candidates of one object after which only those with a place that has none yet are listed.
 const MAX_LISTED: usize = 1_000;
 
+/// Candidates of the whole program after which each place is listed with its best partners only.
+const MAX_CANDIDATES: usize = 10_000;
+
+/// Partners that a place is then listed with.
+const MAX_PARTNERS: u32 = 3;
+
 type GuardId = u32;
 
 /// Guards of all accesses, and which of them exclude each other.
@@ -262,10 +268,33 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
             *pairs.excluded.entry(digest.name().to_owned()).or_default() += count;
         }
     }
+    let kept = thinned(all.best.into_iter().collect());
+    pairs.more += kept.1;
     pairs.candidates =
-        all.best.into_values().map(|best| (best.pair.0, best.pair.1, best.object)).collect();
+        kept.0.into_iter().map(|best| (best.pair.0, best.pair.1, best.object)).collect();
     pairs.candidates.sort_unstable();
     pairs
+}
+
+/// When there are more candidates than anyone reads, those that rank highest for each place; and
+/// how many that leaves out.
+fn thinned(mut found: Vec<((Spot, Spot), Best)>) -> (Vec<Best>, u64) {
+    let before = found.len();
+    if before > MAX_CANDIDATES {
+        found.sort_unstable_by_key(|(spots, best)| (std::cmp::Reverse(best.rank), *spots));
+        let mut listed: FxHashMap<Spot, u32> = FxHashMap::default();
+        found.retain(|((a, b), _)| {
+            let mut is_wanted = |spot: Spot| {
+                let times = listed.entry(spot).or_default();
+                *times += 1;
+                *times <= MAX_PARTNERS
+            };
+            let (first, second) = (is_wanted(*a), is_wanted(*b));
+            first || second
+        });
+    }
+    let left_out = (before - found.len()) as u64;
+    (found.into_iter().map(|(_, best)| best).collect(), left_out)
 }
 
 type Index = BTreeMap<ObjectId, FxHashMap<(Location, u64), Cell>>;

@@ -12,7 +12,7 @@ mod handoff;
 mod timeline;
 mod values;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, RwLock};
 
 use racewarden_ir::{FunctionId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,7 +46,12 @@ struct Facts {
     handoffs: Vec<handoff::Handoff>,
     exclusives: Vec<exclusive::Exclusive>,
     barriers: Vec<barriers::Phases>,
+    places: Places,
 }
+
+/// Where accesses stand on their thread's timeline, as far as it was asked for; `None` for those
+/// that have no certain place.
+type Places = RwLock<FxHashMap<(RootId, FunctionId, u32), Option<Arc<[NodeId]>>>>;
 
 impl Orders {
     /// The two accesses on their threads' timelines, with what is known of those.
@@ -55,8 +60,13 @@ impl Orders {
         a: &GuardedAccess,
         b: &GuardedAccess,
         whole: &Whole<'_>,
+        concerns: impl Fn(&Facts) -> bool,
     ) -> Option<(&Facts, Stand, Stand)> {
         let facts = self.facts.get_or_init(|| Facts::new(whole));
+        // Where an access stands is not cheap to find.
+        if !concerns(facts) {
+            return None;
+        }
         Some((facts, facts.stand(a)?, facts.stand(b)?))
     }
 }
@@ -70,7 +80,8 @@ impl Digest for Exclusives {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        let (facts, x, y) =
+            whole.orders.stands(a, b, whole, |facts| !facts.exclusives.is_empty())?;
         facts.exclusives.iter().any(|word| word.covers(&x) && word.covers(&y)).then(|| {
             "both accesses are made while holding a word or semaphore that only one thread can \
              hold"
@@ -88,7 +99,7 @@ impl Digest for Handoffs {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        let (facts, x, y) = whole.orders.stands(a, b, whole, |_| true)?;
         if facts.handoffs.iter().any(|h| h.orders(&x, &y) || h.orders(&y, &x)) {
             return Some(
                 "one thread goes on to its access only when told to, after the other's".to_owned(),
@@ -109,7 +120,7 @@ impl Digest for Barriers {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let (facts, x, y) = whole.orders.stands(a, b, whole)?;
+        let (facts, x, y) = whole.orders.stands(a, b, whole, |facts| !facts.barriers.is_empty())?;
         facts
             .barriers
             .iter()
@@ -121,7 +132,7 @@ impl Digest for Barriers {
 /// An access on its thread's timeline.
 struct Stand {
     root: RootId,
-    nodes: Vec<NodeId>,
+    nodes: Arc<[NodeId]>,
     /// It is part of a call that waits or tells.
     at_event: bool,
 }
@@ -170,7 +181,6 @@ impl Facts {
 
     fn stand(&self, access: &GuardedAccess) -> Option<Stand> {
         let timeline = self.timelines.get(&access.root)?;
-        let nodes = timeline.positions(&self.events, access.function, access.inst);
         let at_event = matches!(
             self.events.at(access.function, access.inst),
             Some(
@@ -184,8 +194,19 @@ impl Facts {
                     | Event::Team
             )
         );
-        let live = nodes.iter().all(|node| timeline.live[*node as usize]);
-        (live && !nodes.is_empty()).then_some(Stand { root: access.root, nodes, at_event })
+        let inst = if timeline.lays_out(access.function) { access.inst } else { u32::MAX };
+        let key = (access.root, access.function, inst);
+        let known = self.places.read().ok().and_then(|places| places.get(&key).cloned());
+        let nodes = known.unwrap_or_else(|| {
+            let nodes = timeline.positions(&self.events, access.function, access.inst);
+            let live = nodes.iter().all(|node| timeline.live[*node as usize]);
+            let nodes: Option<Arc<[NodeId]>> = (live && !nodes.is_empty()).then(|| nodes.into());
+            if let Ok(mut places) = self.places.write() {
+                places.insert(key, nodes.clone());
+            }
+            nodes
+        });
+        Some(Stand { root: access.root, nodes: nodes?, at_event })
     }
 
     /// The roots that run the function.

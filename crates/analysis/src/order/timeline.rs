@@ -87,6 +87,11 @@ impl Timeline {
         Some(timeline)
     }
 
+    /// Whether the function's own instructions are on the timeline.
+    pub fn lays_out(&self, function: FunctionId) -> bool {
+        self.by_function.contains_key(&function)
+    }
+
     /// Every node in which the instruction may run.
     pub fn positions(&self, events: &Events, function: FunctionId, inst: u32) -> Vec<NodeId> {
         if let Some(nodes) = self.by_function.get(&function) {
