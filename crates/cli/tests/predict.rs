@@ -171,6 +171,22 @@ fn bad_traces_are_refused_with_their_name() {
 }
 
 #[test]
+fn packed_traces_are_read_and_damaged_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("trace.std");
+    std::fs::write(&plain, "A|w(x)|1\nB|w(x)|2\n").unwrap();
+    let status = Command::new("gzip").arg(&plain).status().unwrap();
+    assert!(status.success());
+    let packed = folder.path().join("trace.std.gz");
+    assert_eq!(predict(&[packed.to_str().unwrap()]).races.len(), 1);
+    let bytes = std::fs::read(&packed).unwrap();
+    std::fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
+    let output = racewarden(&["predict", packed.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("trace.std.gz"));
+}
+
+#[test]
 fn a_trace_of_another_build_is_refused() {
     let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
     let trace = trace.path().to_str().unwrap();

@@ -137,7 +137,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn predict_trace(args: &Args, trace: &Path, rest: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let named = || trace.display().to_string();
-    let bytes = std::fs::read(trace).with_context(named)?;
+    let bytes = crate::commands::trace::read(trace)?;
     let (mut report, capture) = if is_binary(trace, &bytes) {
         let recording = Recording::load(&bytes).with_context(named)?;
         let capture = program_of(args, rest, &recording).with_context(named)?;
@@ -158,6 +158,10 @@ fn predict_trace(args: &Args, trace: &Path, rest: &[PathBuf]) -> anyhow::Result<
 fn is_trace(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     if matches!(extension, Some("rwt" | "std")) {
+        return true;
+    }
+    let is_packed = |kind: &str| path.to_string_lossy().ends_with(&format!(".{kind}.gz"));
+    if is_packed("std") || is_packed("rwt") {
         return true;
     }
     path.is_file()

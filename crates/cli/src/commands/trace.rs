@@ -1,7 +1,7 @@
 //! `racewarden trace`: look into recorded traces, and turn them into the STD text format.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,8 +52,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     .map(|()| ExitCode::SUCCESS)
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| path.display().to_string())
+/// A trace's bytes; one that was compressed with gzip is unpacked.
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let named = || path.display().to_string();
+    let bytes = std::fs::read(path).with_context(named)?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    let mut unpacked = flate2::read::MultiGzDecoder::new(bytes.as_slice());
+    unpacked.read_to_end(&mut plain).context("it does not unpack").with_context(named)?;
+    Ok(plain)
 }
 
 fn recording(path: &Path) -> anyhow::Result<Recording> {
@@ -80,7 +89,7 @@ fn order(path: &Path) -> anyhow::Result<OrderTrace> {
 fn show(path: &Path, thread: Option<&str>) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let result = (|| -> std::io::Result<()> {
-        if !Recording::is_trace(&std::fs::read(path)?) {
+        if !Recording::is_trace(&read(path).map_err(std::io::Error::other)?) {
             let Ok(trace) = order(path) else { return Ok(()) };
             return text::write(&trace, &mut out);
         }
