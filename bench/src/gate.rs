@@ -114,7 +114,8 @@ fn measure(places: &Places, built: &Built, gated: &Path, gates: &[u32]) -> anyho
     loop {
         let round = cpu[0].len();
         let narrow = || {
-            round % 8 == 0 && (1..3).all(|which| interval(&cpu[which], &cpu[0]).half() <= NARROW)
+            round.is_multiple_of(8)
+                && (1..3).all(|which| interval(&cpu[which], &cpu[0]).half() <= NARROW)
         };
         if round >= FEWEST_ROUNDS && (begin.elapsed() >= longest || narrow()) {
             break;
