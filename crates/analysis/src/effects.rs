@@ -299,7 +299,12 @@ impl Effects {
                     lock: LockName::Argument(u32::MAX),
                 }]),
                 Some(model) if !(has_body && atomic) => {
-                    Some(convert(program, model, effects.checks_errors))
+                    let mut own = convert(program, model, effects.checks_errors);
+                    // Given guards, it takes their mutexes, which have no name here.
+                    if model.name == "std::lock" && symbol.contains("_lockI") {
+                        own.retain(|effect| !matches!(effect, Effect::Lock { .. }));
+                    }
+                    Some(own)
                 }
                 _ if has_body => None,
                 _ if symbol.starts_with("llvm.") => Some(Vec::new()),
@@ -484,8 +489,14 @@ fn convert_one(
         M::Acquire(acquire) => {
             let optimistic =
                 acquire.kind == models::LockKind::SeqLock && acquire.mode == models::Mode::Read;
-            if let Some(lock) = lock_name(program, &acquire.lock)
-                && let Some(success) = success_of(acquire.success, acquire.tries || acquire.timed)
+            let locks: Vec<LockName> = match &acquire.lock {
+                // All of them are held when the call returns.
+                Operand::From(_) => {
+                    listed(&acquire.lock).into_iter().map(LockName::Argument).collect()
+                }
+                lock => lock_name(program, lock).into_iter().collect(),
+            };
+            if let Some(success) = success_of(acquire.success, acquire.tries || acquire.timed)
                 && !optimistic
             {
                 let mode = match acquire.mode {
@@ -495,7 +506,9 @@ fn convert_one(
                 let size = lock_size(acquire.kind, &model.family);
                 let counts = acquire.reentrant
                     || (acquire.kind == models::LockKind::Mutex && !checks_errors);
-                out.push(Effect::Lock { lock, mode, success, size, counts });
+                for lock in locks {
+                    out.push(Effect::Lock { lock, mode, success, size, counts });
+                }
             }
         }
         M::Release(release) => match lock_name(program, &release.lock) {
