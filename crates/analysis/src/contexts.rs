@@ -23,6 +23,7 @@ use crate::distinct::Distinct;
 use crate::effects::{Effect, Effects, Entry, Passed};
 use crate::entry::{entry_state, purge};
 use crate::flow::{KEPT, compose, kept_at};
+use crate::loose::loosely_published;
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, gcd};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Create, Summary};
@@ -91,6 +92,8 @@ pub struct Instantiation<'a> {
     pub(crate) formals: Formals,
     /// An object that only one thread can reach.
     pub(crate) nowhere: Option<ObjectId>,
+    /// Objects that others may come to know without being ordered after what was done to them.
+    loose: FxHashSet<ObjectId>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -125,6 +128,7 @@ impl<'a> Instantiation<'a> {
             total: 0,
             formals: Formals::new(program, effects, points, summaries),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
+            loose: loosely_published(program, points),
         }
     }
 
@@ -669,11 +673,13 @@ impl<'a> Instantiation<'a> {
                 .entry(Arc::as_ptr(&access.state))
                 .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
                 .clone();
-            let private = access.private
+            let unknown_elsewhere = access.private
                 || access
                     .address
                     .as_ref()
                     .is_some_and(|sym| self.is_private(id, sym, &access.state));
+            let private = unknown_elsewhere
+                && !locations.iter().any(|location| self.loose.contains(&location.object));
             let found = GuardedAccess {
                 root,
                 context: id,

@@ -27,6 +27,7 @@ mod effects;
 mod entry;
 mod flow;
 mod loops;
+mod loose;
 mod misuse;
 mod naming;
 mod notes;
