@@ -50,10 +50,10 @@ pub fn allows_more() -> bool {
     false
 }
 
-/// The second field of `/proc/self/statm`; 0 when it cannot be read, which allows all.
+/// The second field of `/proc/thread-self/statm`; 0 when it cannot be read, which allows all.
 fn resident_pages() -> usize {
     let mut text = [0_u8; 128];
-    let path = c"/proc/self/statm";
+    let path = c"/proc/thread-self/statm";
     // SAFETY: plain system calls on our own buffer.
     let length = unsafe {
         let file = raw_syscall(libc::SYS_open, path.as_ptr() as usize, 0, 0, 0, 0, 0);

@@ -4,7 +4,7 @@
 //! `racewarden run` reads, symbolises and prints them. A program that runs on its own gets them on
 //! standard error.
 //!
-//! Nothing here takes the dynamic loader's lock: modules come from `/proc/self/maps`.
+//! Nothing here takes the dynamic loader's lock: modules come from the kernel's list of mappings.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -207,7 +207,8 @@ struct Maps {
 impl Maps {
     fn read() -> Maps {
         let mut text = Vec::with_capacity(32 << 10);
-        let path = c"/proc/self/maps";
+        // Not of the process: once its first thread has ended (`pthread_exit` in main), that is empty.
+        let path = c"/proc/thread-self/maps";
         // SAFETY: plain system calls on our own buffer.
         unsafe {
             let file = raw_syscall(libc::SYS_open, path.as_ptr() as usize, 0, 0, 0, 0, 0);
