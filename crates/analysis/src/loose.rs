@@ -8,7 +8,7 @@
 //!
 //! Fences are not looked at: a relaxed store after a release fence counts as weak, too.
 
-use racewarden_ir::{AtomicOrder, Op, Program, Value};
+use racewarden_ir::{Op, Program, Value};
 use rustc_hash::FxHashSet;
 
 use crate::pointsto::{ObjectId, PointsTo};
@@ -37,22 +37,16 @@ pub fn loosely_published(program: &Program, points: &PointsTo) -> FxHashSet<Obje
 
 /// Where an access that may pass a pointer on without order has its memory.
 fn weak_place(op: &Op) -> Option<&Value> {
-    use AtomicOrder::{AcqRel, Acquire, Release, SeqCst};
     let (address, size, strong) = match op {
-        Op::Load { address, size, order: Some(order), .. } => {
-            (address, size, matches!(order, Acquire | SeqCst))
-        }
-        Op::Store { address, size, order: Some(order), .. } => {
-            (address, size, matches!(order, Release | SeqCst))
-        }
+        Op::Load { address, size, order: Some(order), .. } => (address, size, order.acquires()),
+        Op::Store { address, size, order: Some(order), .. } => (address, size, order.releases()),
         Op::AtomicRmw { address, size, order, .. } => {
-            (address, size, matches!(order, AcqRel | SeqCst))
+            (address, size, order.acquires() && order.releases())
         }
-        Op::CompareExchange { address, size, success, failure, .. } => (
-            address,
-            size,
-            matches!(success, AcqRel | SeqCst) && matches!(failure, Acquire | SeqCst),
-        ),
+        Op::CompareExchange { address, size, success, failure, .. } => {
+            let both = success.acquires() && success.releases();
+            (address, size, both && failure.acquires())
+        }
         _ => return None,
     };
     (!strong && *size >= POINTER).then_some(address)

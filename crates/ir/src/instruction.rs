@@ -60,6 +60,18 @@ pub enum AtomicOrder {
     SeqCst,
 }
 
+impl AtomicOrder {
+    /// Whether what a release wrote before is ordered before whatever follows this.
+    pub fn acquires(self) -> bool {
+        matches!(self, Self::Acquire | Self::AcqRel | Self::SeqCst)
+    }
+
+    /// Whether whatever comes before this is ordered before who acquires it.
+    pub fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     Add,

@@ -607,11 +607,8 @@ fn exchange_looks(
         if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &instruction.op
             && from.0 == site.1
         {
-            let acquires = |order| {
-                matches!(order, AtomicOrder::Acquire | AtomicOrder::AcqRel | AtomicOrder::SeqCst)
-            };
             let (kind, order) = match **path {
-                [0] if acquires(failure) => (LookKind::Value, success),
+                [0] if failure.acquires() => (LookKind::Value, success),
                 [0] => (LookKind::Value, failure),
                 [1] => (LookKind::Equals(expected), success),
                 _ => continue,

@@ -170,9 +170,8 @@ fn lock_word(
 }
 
 fn is_lock_use(write: &Write, free: Content) -> bool {
-    use AtomicOrder::{AcqRel, Acquire, Release, SeqCst};
-    let acquires = matches!(write.order, Some(Acquire | AcqRel | SeqCst));
-    let releases = matches!(write.order, Some(Release | AcqRel | SeqCst));
+    let acquires = write.order.is_some_and(AtomicOrder::acquires);
+    let releases = write.order.is_some_and(AtomicOrder::releases);
     let Some(value) = write.value else { return false };
     match write.kind {
         WriteKind::Store => value == free && releases,

@@ -612,13 +612,11 @@ fn is_fenced(timeline: &Timeline, gate: &Gate) -> bool {
 
 /// Whether a read, or a fence, of this order comes after what the writer did before.
 fn acquires(order: Option<AtomicOrder>) -> bool {
-    use AtomicOrder::{AcqRel, Acquire, SeqCst};
-    matches!(order, Some(Acquire | AcqRel | SeqCst))
+    order.is_some_and(AtomicOrder::acquires)
 }
 
 fn releases(order: Option<AtomicOrder>) -> bool {
-    use AtomicOrder::{AcqRel, Release, SeqCst};
-    matches!(order, Some(Release | AcqRel | SeqCst))
+    order.is_some_and(AtomicOrder::releases)
 }
 
 /// Whether the second access gets to the first one's memory only through what was written to a word
