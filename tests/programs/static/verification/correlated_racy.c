@@ -8,7 +8,7 @@ int n, use_lock;
 void *worker(void *arg) {
   if (use_lock) pthread_mutex_lock(&m); // RACE!
   n++; // RACE!
-  if (use_lock) pthread_mutex_unlock(&m);
+  if (use_lock) pthread_mutex_unlock(&m); // RACE!
   return 0;
 }
 int main(void) {

@@ -7,7 +7,7 @@ pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 int n;
 static void work(void) {
   pthread_mutex_lock(&m);
-  n++;
+  n++; // RACE!
   pthread_mutex_unlock(&m);
 }
 void *worker(void *arg) {

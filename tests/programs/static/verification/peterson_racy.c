@@ -18,7 +18,7 @@ void *t2(void *arg) {
   turn = 0;  // RACE!
   while (flag1 == 1 && turn == 0) ; // RACE!
   x = 1; // RACE!
-  flag2 = 0;
+  flag2 = 0; // RACE!
   return 0;
 }
 int main(void) {
