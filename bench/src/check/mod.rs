@@ -7,6 +7,7 @@
 //!   takes when LLVM has read it (`-passes=verify`), summed over the units.
 //! - *2 threads*: elapsed time on one thread over that on two; it needs two idle cores.
 
+mod edits;
 mod programs;
 mod table;
 
@@ -32,6 +33,8 @@ against clang, and a generated family of 10 to 1,000 units. Build with --release
   --racewarden FILE     the racewarden that captures [beside this executable]
   --api                 check files and folders as libraries
   --table               the table of what is found in all six programs instead
+  --edits               what a check of redis costs after edits of one function instead
+  --threads N           with --edits: on so many threads [2]
   --write FILE          with --table: put the table into this file, between its marks
   --help                this text";
 
@@ -47,6 +50,8 @@ struct Arguments {
     places: programs::Places,
     api: bool,
     table: bool,
+    edits: bool,
+    threads: usize,
     write: Option<PathBuf>,
     names: Vec<String>,
 }
@@ -79,7 +84,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
 
 /// `None` when the user asks for help.
 fn parse(words: &[String]) -> anyhow::Result<Option<Arguments>> {
-    let mut arguments = Arguments::default();
+    let mut arguments = Arguments { threads: 2, ..Arguments::default() };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
@@ -91,6 +96,8 @@ fn parse(words: &[String]) -> anyhow::Result<Option<Arguments>> {
             "--write" => arguments.write = Some(value()?.into()),
             "--api" => arguments.api = true,
             "--table" => arguments.table = true,
+            "--edits" => arguments.edits = true,
+            "--threads" => arguments.threads = value()?.parse().context("--threads")?,
             option if option.starts_with('-') => bail!("{option}: no such option"),
             name => arguments.names.push(name.to_owned()),
         }
@@ -102,6 +109,9 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     if arguments.table {
         return table::run(arguments, scratch.path());
+    }
+    if arguments.edits {
+        return edits::run(arguments, scratch.path());
     }
     let mut subjects = Vec::new();
     for name in &arguments.names {
@@ -134,21 +144,40 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// The measured side: checks the files as one program and says what came out, as JSON.
 fn work(words: &[String]) -> anyhow::Result<()> {
-    let api = words.iter().any(|word| word == "--api");
-    let files: Vec<PathBuf> =
-        words.iter().filter(|word| *word != "--api").map(PathBuf::from).collect();
+    let mut words = words.iter();
+    let (mut api, mut digested, mut cache, mut units) = (false, false, None, Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--api" => api = true,
+            "--digest" => digested = true,
+            "--cache" => cache = words.next().map(PathBuf::from),
+            file => units.push(PathBuf::from(file)),
+        }
+    }
     let started = Instant::now();
-    let stages = std::cell::RefCell::new(vec![("lowering", 0.0)]);
+    let stages = std::cell::RefCell::new(Vec::new());
     let entered = |stage: &'static str| {
         stages.borrow_mut().push((stage, started.elapsed().as_secs_f64()));
     };
-    let units = racewarden_bitcode::lower_units(&files, true)?;
-    let program = racewarden_ir::link(units);
-    let options = racewarden_analysis::Options { api };
-    let models = racewarden_models::Models::builtin();
-    let report = racewarden_analysis::check_in_stages(&program, models, &options, &entered);
+    let request = racewarden_recheck::Request {
+        units: &units,
+        models: racewarden_models::Models::builtin(),
+        models_text: "",
+        options: &racewarden_analysis::Options { api },
+        cache,
+    };
+    let checked = racewarden_recheck::check(&request, &entered)?;
     entered("end");
-    println!("{}", table::summary(&report, &stages.into_inner()));
+    let elapsed = started.elapsed().as_secs_f64();
+    let mut said = table::summary(&checked.report, &stages.into_inner());
+    said["elapsed"] = elapsed.into();
+    said["reused"] = checked.reused.into();
+    if digested {
+        let mut digest = std::hash::DefaultHasher::new();
+        std::hash::Hash::hash(&serde_json::to_vec(&checked.report)?, &mut digest);
+        said["digest"] = std::hash::Hasher::finish(&digest).into();
+    }
+    println!("{said}");
     // Giving all memory back piece by piece is no part of a check.
     std::process::exit(0);
 }
@@ -169,10 +198,13 @@ struct Checked {
 }
 
 fn checked(subject: &Subject, threads: usize) -> anyhow::Result<Checked> {
-    let start = Instant::now();
-    let (cost, output) = crate::lower::cost_and_output(&mut worker(subject, threads)?)?;
-    let elapsed = start.elapsed().as_secs_f64();
-    let said = serde_json::from_str(&output).context("what the worker said")?;
+    run_worker(&mut worker(subject, threads)?)
+}
+
+fn run_worker(command: &mut Command) -> anyhow::Result<Checked> {
+    let (cost, output) = crate::lower::cost_and_output(command)?;
+    let said: Value = serde_json::from_str(&output).context("what the worker said")?;
+    let elapsed = said["elapsed"].as_f64().context("how long it took")?;
     Ok(Checked { cost, elapsed, said })
 }
 

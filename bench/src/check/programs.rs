@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use racewarden_capture::Store;
+use racewarden_capture::{Store, Unit};
 
 use super::Subject;
 use crate::capture::{PROGRAMS, Program};
@@ -52,6 +52,12 @@ impl Default for Places {
 
 /// The program's bitcode, from the capture that is there or a new one.
 pub fn capture(known: &Known, places: &Places, scratch: &Path) -> anyhow::Result<Subject> {
+    let files = units(known, places, scratch)?.into_iter().map(|unit| unit.bitcode).collect();
+    Ok(Subject { name: known.name.to_owned(), files, api: known.api })
+}
+
+/// The units of the program's target, from the capture that is there or a new one.
+pub fn units(known: &Known, places: &Places, scratch: &Path) -> anyhow::Result<Vec<Unit>> {
     let program = PROGRAMS
         .iter()
         .find(|program| program.name == known.name)
@@ -68,10 +74,9 @@ pub fn capture(known: &Known, places: &Places, scratch: &Path) -> anyhow::Result
         .find(|target| target.name == known.target)
         .or_else(|| capture.targets.iter().find(|target| target.name.starts_with(known.target)))
         .with_context(|| format!("{}: its build links no {}", known.name, known.target))?;
-    let files: Vec<PathBuf> =
-        capture.only(target).units.into_iter().map(|unit| unit.bitcode).collect();
-    ensure!(!files.is_empty(), "{}: nothing was captured", known.name);
-    Ok(Subject { name: known.name.to_owned(), files, api: known.api })
+    let units = capture.only(target).units;
+    ensure!(!units.is_empty(), "{}: nothing was captured", known.name);
+    Ok(units)
 }
 
 /// Runs the program's build under `racewarden capture`, in a copy of its sources.

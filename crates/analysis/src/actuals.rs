@@ -17,6 +17,7 @@
 //! name), and for memory of an activation that may hand it to threads it creates.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use racewarden_ir::{ArgId, FunctionId, Op, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,7 +100,7 @@ fn own_formals(summary: &Summary) -> u64 {
         .map(|access| &access.state)
         .chain(summary.calls.iter().map(|call| &call.state));
     for state in states {
-        if seen.insert(std::sync::Arc::as_ptr(state)) {
+        if seen.insert(Arc::as_ptr(state)) {
             visit_path(state, &mut |sym| mask |= formals_in(sym));
         }
     }
@@ -202,7 +203,7 @@ pub fn frames(arguments: &[Option<Sym>], path: &Path) -> FxHashSet<Frame> {
 #[derive(Debug, Default)]
 pub struct Actuals {
     pub arguments: Vec<Option<Sym>>,
-    pub points: Vec<Option<Vec<Location>>>,
+    pub points: Vec<Option<Arc<[Location]>>>,
     /// Without a name, but this thread's own, as bits.
     pub own: u64,
     pub private: BTreeSet<u32>,
@@ -235,10 +236,10 @@ impl Instantiation<'_> {
             }
             if let Some(places) = self.locations_of(sym).map(|places| self.reachable(places))
                 && places.iter().all(|at| at.object != self.points.blob().object)
-                && places != self.points.argument(self.program, callee, ArgId(number))
+                && places.as_slice() != self.points.argument(self.program, callee, ArgId(number))
             {
                 actuals.points.resize(index, None);
-                actuals.points.push(Some(places));
+                actuals.points.push(Some(places.into()));
             }
             actuals.arguments[index] = None;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use racewarden_finding::{Engine, Note, Report, conclude};
+use racewarden_finding::{Engine, Note, Report};
 use racewarden_ir::{FunctionId, Linkage, Op, Program};
 use racewarden_models::Models;
 use rayon::prelude::*;
@@ -11,6 +11,7 @@ use crate::bottom_up::{Done, bottom_up};
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
 use crate::contexts::Instantiation;
 use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
+use crate::draft::{Draft, place_in};
 use crate::effects::{Effect, Effects, HandlerKind};
 use crate::flow::{self, Env};
 use crate::naming::Naming;
@@ -50,11 +51,21 @@ pub fn check_in_stages(
     options: &Options,
     entered: &dyn Fn(&'static str),
 ) -> Report {
+    let draft = draft(program, models, options, entered);
+    entered("report");
+    draft.report(&|spot| place_in(program, spot))
+}
+
+/// Checks the program, all but for where in the source things stand.
+pub fn draft(
+    program: &Program,
+    models: &Models,
+    options: &Options,
+    entered: &dyn Fn(&'static str),
+) -> Draft {
     if !options.api && start_functions(program).is_empty() {
-        let mut report = Report::default();
-        report.notes.push(Note::weakens(Engine::Check, NO_START));
-        report.conclusion = conclude(&report.races, &report.notes, true);
-        return report;
+        let notes = vec![Note::weakens(Engine::Check, NO_START)];
+        return Draft { notes, ..Draft::default() };
     }
     let foundation = Foundation::new(program, models, options, entered);
     entered("contexts");
@@ -63,35 +74,12 @@ pub fn check_in_stages(
     let whole = Whole::new(&instantiation);
     entered("pairs");
     let pairs = pairs::find(&instantiation.accesses, &whole);
-    entered("report");
-    let naming = Naming { instantiation: &instantiation };
-
+    entered("words");
+    let naming = Naming::new(&instantiation);
+    let mut draft = ranking::draft(&pairs, &instantiation.accesses, &whole, &naming);
     let threaded = instantiation.threads.roots.len() > 1;
-    let mut report = Report {
-        races: ranking::races(&pairs, &instantiation.accesses, &whole),
-        excluded: pairs.excluded.clone(),
-        notes: notes::collect(&instantiation, &foundation.reachable, threaded),
-        ..Report::default()
-    };
-    for (object, count) in &pairs.left_out {
-        let text = format!("{}: {count} pairs of accesses left out", naming.object(*object));
-        report.notes.push(Note::weakens(Engine::Check, text));
-    }
-    if pairs.more > 0 {
-        let text = format!(
-            "about {} further pairs of accesses are not listed: each access is in a candidate that is",
-            pairs.more
-        );
-        report.notes.push(Note::info(Engine::Check, text));
-    }
-    if pairs.vague > 0 {
-        let text = format!(
-            "{} accesses go through pointers with too many targets to tell apart; they are \
-             compared with accesses to the same field only",
-            pairs.vague
-        );
-        report.notes.push(Note::weakens(Engine::Check, text));
-    }
+    draft.notes = notes::collect(&instantiation, &naming, &foundation.reachable, threaded);
+    draft.notes.extend(left_out(&pairs, &naming));
     let stats = [
         ("functions", program.module.functions.iter().filter(|f| !f.is_declaration()).count()),
         ("threads", instantiation.threads.roots.len()),
@@ -99,12 +87,35 @@ pub fn check_in_stages(
         ("contexts", instantiation.contexts.len()),
         ("unresolved-calls", foundation.graph.unresolved.len()),
     ];
-    for (name, value) in stats {
-        report.stats.insert(name.to_owned(), value.into());
+    draft.stats = stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
+    draft.excluded = pairs.excluded;
+    draft.spots = naming.spots.into_list();
+    draft
+}
+
+/// What the list of pairs does not hold.
+fn left_out(pairs: &pairs::Pairs, naming: &Naming<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for (object, count) in &pairs.left_out {
+        let text = format!("{}: {count} pairs of accesses left out", naming.object(*object));
+        notes.push(Note::weakens(Engine::Check, text));
     }
-    report.finish();
-    report.conclusion = conclude(&report.races, &report.notes, true);
-    report
+    if pairs.more > 0 {
+        let text = format!(
+            "about {} further pairs of accesses are not listed: each access is in a candidate that is",
+            pairs.more
+        );
+        notes.push(Note::info(Engine::Check, text));
+    }
+    if pairs.vague > 0 {
+        let text = format!(
+            "{} accesses go through pointers with too many targets to tell apart; they are \
+             compared with accesses to the same field only",
+            pairs.vague
+        );
+        notes.push(Note::weakens(Engine::Check, text));
+    }
+    notes
 }
 
 /// Why the accesses at two places (`file:line`) race or do not, one sentence per pair.
@@ -118,12 +129,12 @@ pub fn why(
     let foundation = Foundation::new(program, models, options, &|_| {});
     let instantiation = foundation.instantiate();
     let whole = Whole::new(&instantiation);
-    let naming = Naming { instantiation: &instantiation };
+    let naming = Naming::new(&instantiation);
     let at = |place: &str| -> Vec<usize> {
         (0..instantiation.accesses.len())
             .filter(|&index| {
                 let access = &instantiation.accesses[index];
-                let here = naming.at(access.function, access.inst);
+                let here = naming.line(access.function, access.inst);
                 here == place || here.ends_with(&format!("/{place}"))
             })
             .collect()
@@ -141,11 +152,7 @@ pub fn why(
             if !a.kind.conflicts_with(b.kind) {
                 continue;
             }
-            let (x, y) = (naming.site(a), naming.site(b));
-            let head = format!(
-                "{} {} [{}] × {} {} [{}]",
-                x.access, x.lvalue, x.thread, y.access, y.lvalue, y.thread
-            );
+            let head = format!("{} × {}", naming.in_words(a), naming.in_words(b));
             let reason = if !may_meet(a, b) {
                 "excluded: they never touch the same memory".to_owned()
             } else {

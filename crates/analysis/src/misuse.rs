@@ -92,7 +92,7 @@ fn places(
         LockName::Loaded(..) => return None,
     };
     let value = arguments.get(index as usize)?;
-    let mut found = instantiation.points.value(instantiation.program, function, value);
+    let mut found = instantiation.points.value(instantiation.program, function, value).into_owned();
     for location in &mut found {
         location.offset += bytes;
     }

@@ -1,18 +1,27 @@
 //! Accesses, locks, threads and objects in the words of the source.
 
-use racewarden_finding::{Frame, HeldLock, LockMode, Site};
+use racewarden_finding::LockMode;
 use racewarden_ir::{FunctionId, InstId, Op, Program};
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::draft::{DraftSite, Spot, Spots, Words, place_in, resolved};
 use crate::effects::{Effect, LockName};
-use crate::pointsto::{ObjectId, ObjectKind};
+use crate::pointsto::{CallSite, ObjectId, ObjectKind};
 use crate::state::Held;
 use crate::sym::{Atom, Sym};
 use crate::threads::MAIN;
 
 pub struct Naming<'a> {
     pub instantiation: &'a Instantiation<'a>,
+    /// Places that were mentioned.
+    pub spots: Spots,
+}
+
+impl<'a> Naming<'a> {
+    pub fn new(instantiation: &'a Instantiation<'a>) -> Self {
+        Naming { instantiation, spots: Spots::default() }
+    }
 }
 
 impl Naming<'_> {
@@ -31,44 +40,47 @@ impl Naming<'_> {
         }
     }
 
-    /// File, line and column of an instruction; the function's own place when it has none.
-    pub fn place(&self, function: FunctionId, inst: u32) -> (String, u32, u32) {
-        let body = self.program().module.function(function);
-        let own = body
-            .instructions
-            .get(inst as usize)
-            .and_then(|i| i.source)
-            .map(|source| body.sources[source.0 as usize]);
-        match own.or(body.source) {
-            Some(loc) => (self.text(loc.file), loc.line, loc.column),
-            None => (self.unit(function), 0, 0),
-        }
-    }
-
-    fn unit(&self, function: FunctionId) -> String {
-        let program = self.program();
-        let unit = program.function_units.get(function.index()).copied().unwrap_or(0);
-        program.units.get(unit as usize).cloned().unwrap_or_default()
-    }
-
+    /// Where an instruction stands, as a mark that [`crate::draft`] replaces.
     pub fn at(&self, function: FunctionId, inst: u32) -> String {
-        let (file, line, _) = self.place(function, inst);
-        format!("{file}:{line}")
+        self.spots.mark(function, inst)
     }
 
-    pub fn site(&self, access: &GuardedAccess) -> Site {
-        let (file, line, column) = self.place(access.function, access.inst);
-        Site {
-            file,
-            line,
-            column,
-            function: self.function(access.function),
+    /// `file:line` of an instruction.
+    pub fn line(&self, function: FunctionId, inst: u32) -> String {
+        let place = place_in(self.program(), Spot { function: function.0, inst });
+        format!("{}:{}", place.file, place.line)
+    }
+
+    /// An access in words, for a text that is read now.
+    pub fn in_words(&self, access: &GuardedAccess) -> String {
+        let text = format!("{} {} [{}]", access.kind, self.lvalue(access), self.thread(access));
+        resolved(&text, &self.spots, self.program())
+    }
+
+    pub fn site(&self, access: &GuardedAccess, words: &mut Words) -> DraftSite {
+        DraftSite {
+            spot: self.spots.id(access.function, access.inst),
+            function: words.id(self.function(access.function)),
             access: access.kind,
-            lvalue: self.lvalue(access),
+            lvalue: words.id(self.lvalue(access)),
             atomic: access.atomic,
-            locks: access.state.held.iter().filter_map(|held| self.held(held)).collect(),
-            thread: self.thread(access),
-            stack: self.stack(access),
+            locks: access
+                .state
+                .held
+                .iter()
+                .filter_map(|held| self.held(held))
+                .map(|(name, mode, (function, inst))| {
+                    (words.id(name), mode, self.spots.id(function, inst))
+                })
+                .collect(),
+            thread: words.id(self.thread(access)),
+            stack: self
+                .stack(access)
+                .into_iter()
+                .map(|(function, inst)| {
+                    (words.id(self.function(function)), self.spots.id(function, inst))
+                })
+                .collect(),
         }
     }
 
@@ -126,7 +138,7 @@ impl Naming<'_> {
     }
 
     /// A held lock by the name that the programmer wrote; what has run once is no lock.
-    fn held(&self, held: &Held) -> Option<HeldLock> {
+    fn held(&self, held: &Held) -> Option<(String, LockMode, CallSite)> {
         let (function, inst) = held.acquired_at;
         let (instantiation, body) = (self.instantiation, self.program().module.function(function));
         let mut once = false;
@@ -160,7 +172,7 @@ impl Naming<'_> {
             .filter(|text| !text.is_empty());
         let name = written.unwrap_or_else(|| self.lock(&held.lock));
         let name = if once { format!("once of {name}") } else { name };
-        Some(HeldLock { name, mode: held.mode, acquired_at: self.at(function, inst) })
+        Some((name, held.mode, held.acquired_at))
     }
 
     pub fn lock(&self, lock: &Sym) -> String {
@@ -252,18 +264,16 @@ impl Naming<'_> {
         context.function
     }
 
-    fn stack(&self, access: &GuardedAccess) -> Vec<Frame> {
-        let mut frames = Vec::new();
-        let (file, line, _) = self.place(access.function, access.inst);
-        frames.push(Frame { function: self.function(access.function), file, line });
+    /// The calls that led to the access, innermost first.
+    fn stack(&self, access: &GuardedAccess) -> Vec<CallSite> {
+        let mut frames = vec![(access.function, access.inst)];
         let mut context: ContextId = access.context;
         while let Some((parent, inst)) = self.instantiation.contexts[context as usize].parent {
             let caller = &self.instantiation.contexts[parent as usize];
             if caller.root != access.root || frames.len() > 64 {
                 break;
             }
-            let (file, line, _) = self.place(caller.function, inst);
-            frames.push(Frame { function: self.function(caller.function), file, line });
+            frames.push((caller.function, inst));
             context = parent;
         }
         frames

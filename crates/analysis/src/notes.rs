@@ -7,16 +7,21 @@ use crate::contexts::Instantiation;
 use crate::naming::Naming;
 
 /// Notes about what the analysis of the reachable functions had to leave open.
-pub fn collect(instantiation: &Instantiation<'_>, reachable: &[bool], threaded: bool) -> Vec<Note> {
+pub fn collect(
+    instantiation: &Instantiation<'_>,
+    naming: &Naming<'_>,
+    reachable: &[bool],
+    threaded: bool,
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let program = instantiation.program;
     // Without a second thread nothing that happens can race.
     if !threaded && !creates_unseen(instantiation, reachable) {
         return notes;
     }
-    unknown_functions(instantiation, reachable, &mut notes);
-    unresolved_calls(instantiation, reachable, &mut notes);
-    unknown_pointers(instantiation, reachable, &mut notes);
+    unknown_functions(naming, reachable, &mut notes);
+    unresolved_calls(naming, reachable, &mut notes);
+    unknown_pointers(naming, reachable, &mut notes);
     if instantiation.effects.jumps {
         let text = "setjmp is used: threads created before a jump back are not followed";
         notes.push(Note::weakens(Engine::Check, text));
@@ -64,8 +69,8 @@ fn called_unknown<'a>(
     instantiation.effects.unknown.iter().copied().filter(move |id| called[id.index()])
 }
 
-fn unknown_functions(instantiation: &Instantiation<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
-    let naming = Naming { instantiation };
+fn unknown_functions(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
+    let instantiation = naming.instantiation;
     for id in called_unknown(instantiation, reachable) {
         notes.push(Note::weakens(
             Engine::Check,
@@ -77,8 +82,8 @@ fn unknown_functions(instantiation: &Instantiation<'_>, reachable: &[bool], note
     }
 }
 
-fn unresolved_calls(instantiation: &Instantiation<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
-    let naming = Naming { instantiation };
+fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
+    let instantiation = naming.instantiation;
     for site in &instantiation.graph.unresolved {
         if reachable[site.0.index()] {
             let at = naming.at(site.0, site.1);
@@ -128,8 +133,8 @@ fn is_foreign(
 }
 
 /// Accesses whose pointer leads to no known object.
-fn unknown_pointers(instantiation: &Instantiation<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
-    let naming = Naming { instantiation };
+fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
+    let instantiation = naming.instantiation;
     let program = instantiation.program;
     for id in program.module.function_ids().filter(|id| reachable[id.index()]) {
         for (index, instruction) in program.module.function(id).instructions.iter().enumerate() {

@@ -474,7 +474,7 @@ impl Search<'_> {
     fn fields(&self) -> Found {
         let points = self.whole.instantiation.points;
         let blob = points.blob().object;
-        let naming = Naming { instantiation: self.whole.instantiation };
+        let naming = Naming::new(self.whole.instantiation);
         let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
         let mut names: FxHashMap<(FunctionId, u32), Option<String>> = FxHashMap::default();
         for (number, access) in self.accesses.iter().enumerate() {

@@ -1,70 +1,48 @@
 //! From candidate pairs to ranked races: one race per pair of places, RELAY's filters (4.3) and
 //! paper 2's covers (section 4) lower the rank and say why; nothing is dropped.
 
-use std::collections::BTreeMap;
-
-use racewarden_finding::{AccessKind, Engine, Evidence, Race, Verdict};
+use racewarden_finding::{AccessKind, Race};
 use rustc_hash::FxHashMap;
 
 use crate::contexts::GuardedAccess;
 use crate::digests::Whole;
+use crate::draft::{Candidate, Draft, DraftSite, Words};
 use crate::naming::Naming;
 use crate::pairs::Pairs;
 use crate::pointsto::{ObjectId, ObjectKind};
 use crate::threads::MAIN;
 
-/// Races of all candidates, each pair of places once, the likeliest context first.
-pub fn races(pairs: &Pairs, accesses: &[GuardedAccess], whole: &Whole<'_>) -> Vec<Race> {
-    let naming = Naming { instantiation: whole.instantiation };
-    let mut best: BTreeMap<(String, String), Race> = BTreeMap::new();
-    for &(first, second, object) in &pairs.candidates {
-        let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
-        let race = race(a, b, object, whole, &naming);
-        let key = |index: usize| {
-            let site = &race.sites[index];
-            format!("{}:{}:{}:{}", site.file, site.line, site.column, site.access)
-        };
-        let key = (key(0), key(1));
-        match best.get(&key) {
-            Some(known) if known.rank >= race.rank => {}
-            _ => {
-                best.insert(key, race);
-            }
-        }
-    }
-    let mut races: Vec<Race> = best.into_values().collect();
-    cover(&mut races);
-    races
-}
-
-fn race(
-    a: &GuardedAccess,
-    b: &GuardedAccess,
-    object: ObjectId,
+/// The candidates in words, with their places left open.
+pub fn draft(
+    pairs: &Pairs,
+    accesses: &[GuardedAccess],
     whole: &Whole<'_>,
     naming: &Naming<'_>,
-) -> Race {
-    let name = naming
-        .field(a)
-        .filter(|field| Some(field) == naming.field(b).as_ref())
-        .unwrap_or_else(|| naming.object(object));
-    let mut race = Race::new(naming.site(a), naming.site(b), name, Verdict::Potential);
-    let (rank, reasons) = rank(a, b, object, whole);
-    race.rank = rank;
-    race.reasons = reasons;
-    race.evidence.push(Evidence { engine: Engine::Check, detail: BTreeMap::new() });
-    race
-}
-
-fn rank(
-    a: &GuardedAccess,
-    b: &GuardedAccess,
-    object: ObjectId,
-    whole: &Whole<'_>,
-) -> (u32, Vec<String>) {
-    let mut reasons = Vec::new();
-    let rank = weigh(a, b, object, whole, &mut |reason| reasons.push(reason.to_owned()));
-    (rank, reasons)
+) -> Draft {
+    let mut words = Words::default();
+    let mut sites: Vec<DraftSite> = Vec::new();
+    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut candidates = Vec::with_capacity(pairs.candidates.len());
+    for &(first, second, object) in &pairs.candidates {
+        let mut site = |number: u32| {
+            *numbers.entry(number).or_insert_with(|| {
+                sites.push(naming.site(&accesses[number as usize], &mut words));
+                sites.len() as u32 - 1
+            })
+        };
+        let numbers = (site(first), site(second));
+        let (a, b) = (&accesses[first as usize], &accesses[second as usize]);
+        let name = naming
+            .field(a)
+            .filter(|field| Some(field) == naming.field(b).as_ref())
+            .unwrap_or_else(|| naming.object(object));
+        let mut reasons = Vec::new();
+        let rank = weigh(a, b, object, whole, &mut |reason| {
+            reasons.push(words.id(reason.to_owned()));
+        });
+        candidates.push(Candidate { sites: numbers, object: words.id(name), rank, reasons });
+    }
+    Draft { words: words.into_list(), sites, candidates, ..Draft::default() }
 }
 
 /// The rank of a candidate, without its reasons.
@@ -139,7 +117,7 @@ type SiteKey<'a> = (&'a str, u32, u32, AccessKind);
 
 /// Stage II: a race whose access always comes after another one of the same thread on the same
 /// object, under at least the same locks, is ranked below that one's race.
-fn cover(races: &mut [Race]) {
+pub fn cover(races: &mut [Race]) {
     // Races by object and one of their sites: a cover shares one with what it covers.
     let mut by_site: FxHashMap<(&str, SiteKey<'_>), Vec<(&Race, usize)>> = FxHashMap::default();
     for race in races.iter() {

@@ -6,6 +6,8 @@
 //! can be reached from a shared root, and which of them a late store (one that may run beside
 //! another thread) genuinely updates. Stores before the first thread starts are no update.
 
+use std::borrow::Cow;
+
 use racewarden_ir::{Callee, FunctionId, Op, Program, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -86,8 +88,8 @@ pub fn discover(
     Sharing { shared, stable, tainted_handles: tainted, copied_handles, reset_locks }
 }
 
-impl Scan<'_> {
-    fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
+impl<'a> Scan<'a> {
+    fn points(&self, function: FunctionId, value: &Value) -> Cow<'a, [Location]> {
         self.points.value(self.program, function, value)
     }
 
@@ -106,7 +108,7 @@ impl Scan<'_> {
                 }
             }
             if let Some(value) = handle.and_then(|index| arguments.get(index as usize)) {
-                self.handles.extend(self.points(site.0, value));
+                self.handles.extend(self.points(site.0, value).iter());
             }
         }
     }
@@ -221,7 +223,7 @@ impl Scan<'_> {
 
     fn write(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
         let late = self.phases.is_late(id, inst);
-        for location in self.points(id, address) {
+        for &location in self.points(id, address).iter() {
             if late {
                 let list = self.late.entry(location.object).or_default();
                 if !list.contains(&(location, size)) {

@@ -1,9 +1,11 @@
 //! Instructions and their operands.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ArgId, BlockId, FieldPathId, FunctionId, GlobalId, InstId, NameId, SourceId, TypeId};
 
 /// An operand.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Value {
     /// The result of an instruction of the same function.
     Inst(InstId),
@@ -49,7 +51,7 @@ pub enum Value {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AtomicOrder {
     /// `volatile` is not atomic; this is for `atomic` accesses only.
     Unordered,
@@ -72,7 +74,7 @@ impl AtomicOrder {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BinaryOp {
     Add,
     Sub,
@@ -94,7 +96,7 @@ pub enum BinaryOp {
     FRem,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CastOp {
     Trunc,
     ZExt,
@@ -111,7 +113,7 @@ pub enum CastOp {
     AddrSpaceCast,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CompareOp {
     Eq,
     Ne,
@@ -127,7 +129,7 @@ pub enum CompareOp {
     Float(u8),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RmwOp {
     Xchg,
     Add,
@@ -144,7 +146,7 @@ pub enum RmwOp {
     Other,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Callee {
     Direct(FunctionId),
     /// Through a function pointer.
@@ -164,13 +166,13 @@ pub enum Callee {
 }
 
 /// A case of a switch, or an incoming edge of a phi.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Edge {
     pub value: Value,
     pub block: BlockId,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Op {
     // Memory
     Load {
@@ -336,7 +338,7 @@ pub enum Op {
     Nop,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instruction {
     pub op: Op,
     /// Type of the result ([`crate::Type::Void`] when there is none).

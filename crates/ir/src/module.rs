@@ -1,12 +1,14 @@
 //! Modules, functions, globals, and the linked program.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     ArgId, BlockId, FieldPath, FieldPathId, FunctionId, GlobalId, InstId, Instruction, NameId,
     SourceId, SourceLoc, TypeId, TypeTable, Value,
 };
 
 /// How a symbol takes part in linking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Linkage {
     /// Seen by other units; one definition.
     External,
@@ -18,7 +20,7 @@ pub enum Linkage {
     Internal,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Global {
     pub name: NameId,
     /// The source name where it differs from the symbol (`Counter::total`).
@@ -35,14 +37,14 @@ pub struct Global {
 
 /// What a global holds at start: only the parts that are addresses, each with its byte offset
 /// (tables of function pointers, virtual tables), and small integers where an analysis needs them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Initializer {
     pub pointers: Vec<(u64, Value)>,
     /// The initial bytes when the global is small (up to 64 bytes), pointers as zero.
     pub bytes: Vec<u8>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     pub name: NameId,
     pub ty: TypeId,
@@ -50,14 +52,14 @@ pub struct Param {
     pub by_value: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Instructions `start..end` of the function, the last a terminator.
     pub start: InstId,
     pub end: InstId,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// The symbol.
     pub name: NameId,
@@ -80,7 +82,7 @@ pub struct Function {
 }
 
 /// The object that an operand points at: `conn->lock` in `pthread_mutex_lock(&conn->lock)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperandPath {
     pub inst: InstId,
     /// The argument's number; for a copy 1, its source.
@@ -134,7 +136,7 @@ impl Function {
 }
 
 /// A second symbol for a definition (`__attribute__((alias))`, C++ constructor variants).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias {
     pub name: NameId,
     pub linkage: Linkage,
@@ -143,7 +145,7 @@ pub struct Alias {
 }
 
 /// What kept the model from being complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NoteKind {
     InlineAssembly,
     UnknownInstruction,
@@ -153,14 +155,14 @@ pub enum NoteKind {
     Other,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Note {
     pub kind: NoteKind,
     pub text: String,
 }
 
 /// One translation unit.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Module {
     pub name: String,
     pub names: indexmap::IndexSet<Box<str>, rustc_hash::FxBuildHasher>,

@@ -1,8 +1,10 @@
 //! Types: only what byte offsets, value widths and call signatures need.
 
+use serde::{Deserialize, Serialize};
+
 use crate::TypeId;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Type {
     Void,
     Int {
@@ -35,7 +37,7 @@ pub enum Type {
 }
 
 /// The types of one module, each once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TypeTable {
     types: indexmap::IndexSet<Type, rustc_hash::FxBuildHasher>,
 }

@@ -43,22 +43,22 @@ impl Flow<'_> {
             LockName::Program(number) => return Some(self.program_lock(number, mode, inst)),
             LockName::Global(global) => {
                 let value = Value::Global(global);
-                (self.sym(&value)?, self.points(&value))
+                (self.sym(&value)?, self.points(&value).into_owned())
             }
             LockName::Argument(index) => {
                 let value = arguments.get(index as usize)?;
-                (self.sym(value)?, self.points(value))
+                (self.sym(value)?, self.points(value).into_owned())
             }
             LockName::Field(index, bytes) => {
                 let value = arguments.get(index as usize)?;
-                let mut points = self.points(value);
+                let mut points = self.points(value).into_owned();
                 for location in &mut points {
                     location.offset += bytes as i64;
                 }
                 (self.sym(value)?.shifted(bytes as i64), points)
             }
             LockName::Loaded(index, bytes) => {
-                let mut places = self.points(arguments.get(index as usize)?);
+                let mut places = self.points(arguments.get(index as usize)?).into_owned();
                 for location in &mut places {
                     location.offset += bytes as i64;
                 }

@@ -67,7 +67,7 @@ impl Flow<'_> {
             if synchronises {
                 let held = Held {
                     lock: control,
-                    points: self.points(address).into(),
+                    points: (&*self.points(address)).into(),
                     mode: LockMode::Read,
                     size: 1,
                     count: 1,

@@ -5,6 +5,7 @@
 //! named by something only the callee knows cannot be named by the caller: as acquired locks they
 //! are dropped, as released ones they are kept by their points-to sets.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use crate::pointsto::{CallSite, Location, PointsTo};
 use crate::state::{Fact, HandleRange, Held, Live, Path, joined, reduce};
 use crate::summary::{Access, Exit, Summary};
 use crate::sym::{Atom, LOCAL, Oracle, Sym, SymTable};
+use crate::view::is_number;
 
 /// What the analysis of every function reads.
 pub struct Env<'a> {
@@ -138,7 +140,7 @@ impl<'a> Flow<'a> {
         self.syms.value(value, &self.env.program.module.types)
     }
 
-    pub(super) fn points(&self, value: &Value) -> Vec<Location> {
+    pub(super) fn points(&self, value: &Value) -> Cow<'a, [Location]> {
         self.env.points.value(self.env.program, self.id, value)
     }
 
@@ -282,15 +284,15 @@ impl<'a> Flow<'a> {
             Op::Store { address, value, size, order, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, order.is_some());
                 let stored = *size == 8 && self.store_handle(inst, (address, value), paths);
-                self.escape_value(value, paths) | stored
+                (*size >= POINTER && self.escape_value(value, paths)) | stored
             }
             Op::AtomicRmw { address, value, size, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, true);
-                self.escape_value(value, paths)
+                *size >= POINTER && self.escape_value(value, paths)
             }
             Op::CompareExchange { address, new, size, .. } => {
                 self.access(inst, 0, address, *size, AccessKind::Write, true);
-                self.escape_value(new, paths)
+                *size >= POINTER && self.escape_value(new, paths)
             }
             Op::MemCopy { to, from, length, .. } => {
                 let size = constant_length(length);
@@ -302,13 +304,15 @@ impl<'a> Flow<'a> {
                 self.access(inst, 0, to, constant_length(length), AccessKind::Write, false);
                 false
             }
-            Op::Select { then, otherwise, .. } => {
+            Op::Select { then, otherwise, .. } if !self.is_number(inst) => {
                 self.escape_value(then, paths) | self.escape_value(otherwise, paths)
             }
             Op::InsertValue { element, .. } | Op::InsertElement { element, .. } => {
                 self.escape_value(element, paths)
             }
-            Op::Cast { value, .. } if self.syms.is_opaque(inst) => self.escape_value(value, paths),
+            Op::Cast { value, .. } if self.syms.is_opaque(inst) && !self.is_number(inst) => {
+                self.escape_value(value, paths)
+            }
             Op::Unknown { operands, .. } => {
                 let mut changed = false;
                 for operand in operands {
@@ -439,6 +443,12 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Whether the instruction's result cannot be an address.
+    fn is_number(&self, inst: u32) -> bool {
+        let ty = self.function.instructions[inst as usize].ty;
+        is_number(self.env.program.module.types.get(ty))
+    }
+
     /// The value gets where others may see it.
     pub(super) fn escape(&self, sym: &Sym, paths: &mut [Path]) -> bool {
         let mut changed = false;
@@ -498,6 +508,9 @@ impl<'a> Flow<'a> {
 }
 
 const OPEN: u64 = 1 << 40;
+
+/// Bytes of the smallest access that can hold an address.
+const POINTER: u64 = 8;
 
 fn used_calls(function: &Function) -> FxHashSet<u32> {
     let mut used = FxHashSet::default();

@@ -3,6 +3,8 @@
 //! Only objects that exist once and that every use names exactly are followed. A word written
 //! through a pointer with several targets, by a library function or in parts is not.
 
+use std::borrow::Cow;
+
 use racewarden_ir::{AtomicOrder, Function, FunctionId, Module, Op, RmwOp, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -217,14 +219,14 @@ impl Events {
     }
 }
 
-impl Scan<'_> {
-    fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
+impl<'a> Scan<'a> {
+    fn points(&self, function: FunctionId, value: &Value) -> Cow<'a, [Location]> {
         self.instantiation.points.value(self.instantiation.program, function, value)
     }
 
     /// The one place that the pointer leads to, in an object that exists once.
     fn exact(&self, function: FunctionId, value: &Value) -> Option<Location> {
-        match self.points(function, value).as_slice() {
+        match &*self.points(function, value) {
             [at] if at.stride == 0 && self.singletons[at.object as usize] => Some(*at),
             _ => None,
         }

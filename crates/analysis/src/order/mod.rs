@@ -27,6 +27,7 @@ use crate::sym::Sym;
 use crate::threads::{MAIN, RootId};
 use events::{Event, Events};
 use timeline::{NodeId, Timeline};
+pub use values::MAX_INSTRUCTIONS;
 
 /// What is known of the order of threads, computed when a pair first asks.
 #[derive(Default)]

@@ -27,7 +27,7 @@ pub struct Ways {
 }
 
 /// Functions larger than this are not followed.
-const MAX_INSTRUCTIONS: usize = 20_000;
+pub const MAX_INSTRUCTIONS: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {

@@ -1,9 +1,9 @@
 //! Constraints from the program model, and the loop that binds calls as their targets are found.
 
 use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, Type, TypeId, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::locations::{Location, LocationId, ObjectKind, gcd};
+use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::{CallSite, PointsTo};
 use crate::effects::{Effect, Effects, Entry, Passed};
@@ -49,6 +49,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         .iter()
         .map(|f| solver.nodes(f.instructions.len() + f.params.len() + 2))
         .collect();
+    let own_nodes = solver.nodes(0);
     let at = |solver: &mut Solver, kind, size, stride| {
         let object = solver.locations.object(kind, size);
         solver.locations.intern(Location { object, offset: 0, stride })
@@ -87,14 +88,20 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     builder.solve();
     let blob = builder.solver.locations.get(blob);
     let mut result = PointsTo {
+        locations: Locations::default(),
+        nodes: vec![0; own_nodes as usize],
+        sets: Vec::new(),
+        blob_set: None,
+        blob_objects: FxHashSet::default(),
+        cells: FxHashMap::default(),
         blob,
-        solver: builder.solver,
         bases: builder.bases,
         globals: builder.globals,
         functions: builder.functions,
         targets: builder.targets,
         entries: builder.entries,
     };
+    result.freeze(builder.solver);
     for list in result.targets.values_mut().chain(result.entries.values_mut()) {
         list.sort_unstable();
         list.dedup();

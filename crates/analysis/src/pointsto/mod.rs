@@ -13,19 +13,32 @@ mod build;
 mod locations;
 mod solve;
 
+use std::borrow::Cow;
+
 use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use build::build;
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
-use solve::{Node, Solver};
+use solve::{Key, Node, Solver, keys_meet};
 
 /// A call instruction, by function and ordinal.
 pub type CallSite = (FunctionId, u32);
 
+type SetId = u32;
+
+/// What the solver found, without what it needed to find it: each set once, in order of places.
 #[derive(Debug)]
 pub struct PointsTo {
-    solver: Solver,
+    locations: Locations,
+    /// The set of each node; functions' nodes begin at their base.
+    nodes: Vec<SetId>,
+    sets: Vec<Box<[Location]>>,
+    /// The set of pointers with too many targets.
+    blob_set: Option<SetId>,
+    blob_objects: FxHashSet<ObjectId>,
+    /// What the places of an object may hold.
+    cells: FxHashMap<ObjectId, Box<[(Key, SetId)]>>,
     /// First node of each function: instructions, then parameters, result, variadic arguments.
     bases: Vec<Node>,
     blob: Location,
@@ -38,15 +51,53 @@ pub struct PointsTo {
 }
 
 impl PointsTo {
+    /// Takes over what the solver found.
+    fn freeze(&mut self, solver: Solver) {
+        let mut ids: FxHashMap<&[LocationId], SetId> = FxHashMap::default();
+        let mut lists: Vec<&[LocationId]> = Vec::new();
+        let mut of_node: Vec<SetId> = vec![SetId::MAX; solver.node_count()];
+        let mut set_of = |node: Node| {
+            let node = solver.find(node);
+            if of_node[node as usize] == SetId::MAX {
+                let list = solver.set(node);
+                of_node[node as usize] = *ids.entry(list).or_insert_with(|| {
+                    lists.push(list);
+                    lists.len() as SetId - 1
+                });
+            }
+            of_node[node as usize]
+        };
+        // The nodes after the last function's are of use to the solver alone.
+        self.nodes.iter_mut().enumerate().for_each(|(node, set)| *set = set_of(node as Node));
+        self.cells = solver
+            .cells()
+            .map(|(object, cells)| {
+                (object, cells.iter().map(|&(key, node)| (key, set_of(node))).collect())
+            })
+            .collect();
+        self.blob_set = solver.blob().map(&mut set_of);
+        self.sets = lists
+            .into_iter()
+            .map(|list| {
+                let mut places: Box<[Location]> =
+                    list.iter().map(|&id| solver.locations.get(id)).collect();
+                places.sort_unstable();
+                places
+            })
+            .collect();
+        self.blob_objects.clone_from(solver.blob_objects());
+        self.locations = solver.locations;
+    }
+
     pub fn locations(&self) -> &Locations {
-        &self.solver.locations
+        &self.locations
     }
 
     pub fn location(&self, id: LocationId) -> Location {
-        self.solver.locations.get(id)
+        self.locations.get(id)
     }
 
-    pub fn inst(&self, function: FunctionId, inst: InstId) -> Vec<Location> {
+    pub fn inst(&self, function: FunctionId, inst: InstId) -> &[Location] {
         self.node(self.bases[function.index()] + inst.0)
     }
 
@@ -55,16 +106,17 @@ impl PointsTo {
         program: &Program,
         function: FunctionId,
         argument: ArgId,
-    ) -> Vec<Location> {
+    ) -> &[Location] {
         let count = program.module.function(function).instructions.len() as u32;
         self.node(self.bases[function.index()] + count + argument.0)
     }
 
-    fn node(&self, node: Node) -> Vec<Location> {
-        if self.solver.is_blob(node) {
-            return vec![self.blob];
+    fn node(&self, node: Node) -> &[Location] {
+        let set = self.nodes[node as usize];
+        if self.blob_set == Some(set) {
+            return std::slice::from_ref(&self.blob);
         }
-        self.get_all(self.solver.set(node))
+        &self.sets[set as usize]
     }
 
     /// The location that stands for everything a pointer with too many targets leads to.
@@ -74,36 +126,39 @@ impl PointsTo {
 
     /// Whether the object is among those that the blob stands for.
     pub fn in_blob(&self, object: ObjectId) -> bool {
-        object == self.blob.object || self.solver.blob_objects().contains(&object)
+        object == self.blob.object || self.blob_objects.contains(&object)
     }
 
     /// The objects that the blob stands for, sorted.
     pub fn blob_objects(&self) -> Vec<ObjectId> {
-        let mut list: Vec<ObjectId> = self.solver.blob_objects().iter().copied().collect();
+        let mut list: Vec<ObjectId> = self.blob_objects.iter().copied().collect();
         list.sort_unstable();
         list
     }
 
-    /// The locations a value may point to.
-    pub fn value(&self, program: &Program, function: FunctionId, value: &Value) -> Vec<Location> {
+    /// The locations a value may point to, sorted.
+    pub fn value(
+        &self,
+        program: &Program,
+        function: FunctionId,
+        value: &Value,
+    ) -> Cow<'_, [Location]> {
         match value {
-            Value::Inst(inst) => self.inst(function, *inst),
-            Value::Arg(argument) => self.argument(program, function, *argument),
-            Value::Global(global) => vec![self.location(self.globals[global.index()])],
-            Value::Function(target) => vec![self.location(self.functions[target.index()])],
+            Value::Inst(inst) => Cow::Borrowed(self.inst(function, *inst)),
+            Value::Arg(argument) => Cow::Borrowed(self.argument(program, function, *argument)),
+            Value::Global(global) => Cow::Owned(vec![self.location(self.globals[global.index()])]),
+            Value::Function(target) => {
+                Cow::Owned(vec![self.location(self.functions[target.index()])])
+            }
             Value::Offset { base, offset } => {
-                let mut locations = self.value(program, function, base);
+                let mut locations = self.value(program, function, base).into_owned();
                 for location in &mut locations {
                     location.offset = location.offset.wrapping_add(*offset);
                 }
-                locations
+                Cow::Owned(locations)
             }
-            _ => Vec::new(),
+            _ => Cow::Borrowed(&[]),
         }
-    }
-
-    fn get_all(&self, set: &[LocationId]) -> Vec<Location> {
-        set.iter().map(|&id| self.location(id)).collect()
     }
 
     pub fn global_object(&self, global: GlobalId) -> ObjectId {
@@ -116,10 +171,17 @@ impl PointsTo {
             return self.blob_objects();
         }
         // What memory of the blob's objects holds is the blob.
-        if self.solver.blob_objects().contains(&object) {
+        if self.blob_objects.contains(&object) {
             return vec![self.blob.object];
         }
-        self.solver.successors(object)
+        let cells = self.cells.get(&object).into_iter().flatten();
+        let mut found: Vec<ObjectId> = cells
+            .flat_map(|(_, set)| &self.sets[*set as usize])
+            .map(|location| location.object)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The functions a call may run; empty for a call of a function without a body.
@@ -133,9 +195,15 @@ impl PointsTo {
         if places.iter().any(|place| self.in_blob(place.object)) {
             return vec![self.blob];
         }
-        let mut found = self.solver.contents(places);
+        let mut found: Vec<Location> = Vec::new();
+        for place in places {
+            let cells = self.cells.get(&place.object).into_iter().flatten();
+            for (_, set) in cells.filter(|(key, _)| keys_meet(*key, (place.offset, place.stride))) {
+                found.extend_from_slice(&self.sets[*set as usize]);
+            }
+        }
         found.sort_unstable();
         found.dedup();
-        found.into_iter().map(|id| self.location(id)).collect()
+        found
     }
 }

@@ -103,7 +103,8 @@ pub struct MemoryCopy {
     pub whole: bool,
 }
 
-type Key = (i64, u32);
+/// Offset and stride.
+pub type Key = (i64, u32);
 
 #[derive(Debug, Default)]
 struct Memory {
@@ -132,6 +133,8 @@ pub struct Solver {
     scratch: Vec<LocationId>,
     edge_set: FxHashSet<(Node, Node)>,
     blob: Option<Node>,
+    /// Nodes that lead anywhere.
+    filled: usize,
     /// Objects that the blob leads to.
     blob_objects: FxHashSet<ObjectId>,
     swollen: Vec<Node>,
@@ -181,6 +184,7 @@ impl Solver {
     pub fn add(&mut self, node: Node, items: &[LocationId]) {
         let node = self.find(node);
         let mut fresh = std::mem::take(&mut self.scratch);
+        self.filled += usize::from(self.sets[node as usize].items.is_empty() && !items.is_empty());
         self.sets[node as usize].insert_all(items, &mut fresh);
         if !fresh.is_empty() {
             self.deltas[node as usize].extend_from_slice(&fresh);
@@ -270,7 +274,7 @@ impl Solver {
                 self.apply(watch, &delta, node as Node);
             }
             steps += 1;
-            if steps > 4 * self.parent.len() + 10_000 {
+            if steps > 8 * self.filled + 10_000 {
                 steps = 0;
                 self.fold_cycles();
             }
@@ -514,11 +518,6 @@ impl Solver {
         }
     }
 
-    /// Whether the node leads to more than can be told apart.
-    pub fn is_blob(&self, node: Node) -> bool {
-        self.blob.is_some_and(|blob| self.find(blob) == self.find(node))
-    }
-
     pub fn blob_objects(&self) -> &FxHashSet<ObjectId> {
         &self.blob_objects
     }
@@ -567,7 +566,7 @@ impl Solver {
 }
 
 /// Whether two eight-byte cells can meet.
-fn keys_meet(a: Key, b: Key) -> bool {
+pub fn keys_meet(a: Key, b: Key) -> bool {
     let stride = i64::from(gcd(a.1, b.1));
     let distance = b.0.wrapping_sub(a.0);
     if stride == 0 {
@@ -578,40 +577,16 @@ fn keys_meet(a: Key, b: Key) -> bool {
 }
 
 impl Solver {
-    /// The objects that the memory of `object` may point to.
-    pub fn successors(&self, object: ObjectId) -> Vec<ObjectId> {
-        let mut found: Vec<ObjectId> = Vec::new();
-        if self.blob_objects.contains(&object)
-            && let Some(blob) = self.blob
-        {
-            found.extend(self.set(blob).iter().map(|&item| self.locations.get(item).object));
-        } else if let Some(memory) = self.memory.get(&object) {
-            for &(_, node) in &memory.cells {
-                found.extend(self.set(node).iter().map(|&item| self.locations.get(item).object));
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
+    pub fn node_count(&self) -> usize {
+        self.parent.len()
     }
 
-    /// What the memory at these places may hold.
-    pub fn contents(&self, places: &[Location]) -> Vec<LocationId> {
-        let mut found = Vec::new();
-        for place in places {
-            if self.blob_objects.contains(&place.object)
-                && let Some(blob) = self.blob
-            {
-                found.extend_from_slice(self.set(blob));
-                continue;
-            }
-            let Some(memory) = self.memory.get(&place.object) else { continue };
-            for &(key, node) in &memory.cells {
-                if keys_meet(key, (place.offset, place.stride)) {
-                    found.extend_from_slice(self.set(node));
-                }
-            }
-        }
-        found
+    pub fn blob(&self) -> Option<Node> {
+        self.blob
+    }
+
+    /// Each object's places that were stored to, with the node of what each may hold.
+    pub fn cells(&self) -> impl Iterator<Item = (ObjectId, &[(Key, Node)])> {
+        self.memory.iter().map(|(object, memory)| (*object, memory.cells.as_slice()))
     }
 }

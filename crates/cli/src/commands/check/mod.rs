@@ -7,10 +7,10 @@ use anyhow::Context;
 use racewarden_analysis::Options;
 use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Report, conclude};
-use racewarden_ir::Program;
 use racewarden_models::Models;
+use racewarden_recheck::Request;
 
-use crate::inputs::InputArgs;
+use crate::inputs::{InputArgs, cache_directory};
 use crate::ledger_sink::FoundBy;
 use crate::output::{OutputArgs, write_to_stdout};
 
@@ -55,19 +55,25 @@ pub struct Args {
     /// More models of functions, in a racewarden.toml
     #[arg(long, value_name = "FILE")]
     models: Option<PathBuf>,
+
+    /// Keep nothing for the next check, and use nothing that an earlier one kept
+    #[arg(long)]
+    no_cache: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let capture = args.inputs.resolve()?;
-    let subject = Subject::load(&capture, args.models.clone(), args.api)?;
+    let subject = Subject::new(args.models.clone(), args.api)?;
+    let units: Vec<PathBuf> = capture.units.iter().map(|unit| unit.bitcode.clone()).collect();
     if let Some([first, second]) = args.why.as_deref() {
+        let program = racewarden_ir::link(racewarden_bitcode::lower_units(&units, true)?);
         let (models, options) = (subject.models(), &subject.options);
-        let lines = racewarden_analysis::why(&subject.program, models, options, first, second);
+        let lines = racewarden_analysis::why(&program, models, options, first, second);
         write_to_stdout(&(lines.join("\n") + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
 
-    let mut report = subject.check(&capture);
+    let mut report = subject.check(&capture, !args.no_cache)?;
     report.finish();
     // The ledger takes all of it, so that a race which it does not get any more is gone.
     let mut found_by =
@@ -99,29 +105,29 @@ pub fn check_capture_with(
     models: Option<PathBuf>,
     api: bool,
 ) -> anyhow::Result<Report> {
-    let mut report = Subject::load(capture, models, api)?.check(capture);
+    let mut report = Subject::new(models, api)?.check(capture, true)?;
     report.finish();
     Ok(report)
 }
 
-/// A program with the models that apply to it.
+/// How programs are checked here.
 struct Subject {
-    program: Program,
     /// `None` when the user adds nothing to the built-in ones.
     own_models: Option<Models>,
+    /// The user's models as they were written.
+    models_text: String,
     options: Options,
 }
 
 impl Subject {
-    fn load(capture: &Capture, models: Option<PathBuf>, api: bool) -> anyhow::Result<Self> {
-        let paths: Vec<_> = capture.units.iter().map(|unit| &unit.bitcode).collect();
-        let program = racewarden_ir::link(racewarden_bitcode::lower_units(&paths, true)?);
+    fn new(models: Option<PathBuf>, api: bool) -> anyhow::Result<Self> {
         let file = models.or_else(|| {
             let own = PathBuf::from("racewarden.toml");
             own.is_file().then_some(own)
         });
-        let own_models = file.map(|path| Models::with_user_file(&path)).transpose()?;
-        Ok(Subject { program, own_models, options: Options { api } })
+        let own_models = file.as_deref().map(Models::with_user_file).transpose()?;
+        let models_text = file.as_deref().map(read).transpose()?.unwrap_or_default();
+        Ok(Subject { own_models, models_text, options: Options { api } })
     }
 
     fn models(&self) -> &Models {
@@ -129,8 +135,16 @@ impl Subject {
     }
 
     /// What is later set aside still exists: the conclusion is about all of it.
-    fn check(&self, capture: &Capture) -> Report {
-        let mut report = racewarden_analysis::check(&self.program, self.models(), &self.options);
+    fn check(&self, capture: &Capture, cached: bool) -> anyhow::Result<Report> {
+        let units: Vec<PathBuf> = capture.units.iter().map(|unit| unit.bitcode.clone()).collect();
+        let request = Request {
+            units: &units,
+            models: self.models(),
+            models_text: &self.models_text,
+            options: &self.options,
+            cache: cached.then(|| cache_directory().join("check")),
+        };
+        let mut report = racewarden_recheck::check(&request, &|_| {})?.report;
         for note in &capture.notes {
             report.notes.push(if note.incomplete {
                 Note::weakens(Engine::Capture, note.text.clone())
@@ -139,7 +153,7 @@ impl Subject {
             });
         }
         report.conclusion = conclude(&report.races, &report.notes, true);
-        report
+        Ok(report)
     }
 }
 

@@ -1,0 +1,151 @@
+//! What a check costs after an edit of one function, beside a check of the whole program.
+//!
+//! The program is captured by its own build. Each edit is made in the captured copy of the sources,
+//! its unit compiled as the build compiled it, and the source put back. Every edit starts from what
+//! a whole check of the program as it was has kept.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use racewarden_capture::Unit;
+
+use super::{Arguments, Checked, Subject, programs, run_worker, worker};
+
+struct Edit {
+    what: &'static str,
+    /// The end of the source's path.
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+/// Edits of functions of redis, from what the engine cannot tell to what it must look at.
+const EDITS: [Edit; 6] = [
+    Edit {
+        what: "a comment, lines moved",
+        file: "t_string.c",
+        from: "void incrbyCommand(client *c) {",
+        to: "/* INCRBY key increment. */\n\nvoid incrbyCommand(client *c) {",
+    },
+    Edit {
+        what: "another number stored",
+        file: "object.c",
+        from: "(LFUGetTimeInMinutes()<<8) | LFU_INIT_VAL",
+        to: "(LFUGetTimeInMinutes()<<8) | (LFU_INIT_VAL+1)",
+    },
+    Edit {
+        what: "another condition",
+        file: "t_string.c",
+        from: "if (incr == LLONG_MIN) {",
+        to: "if (incr <= LLONG_MIN+1) {",
+    },
+    Edit {
+        what: "another amount added",
+        file: "t_string.c",
+        from: "    server.dirty++;",
+        to: "    server.dirty += 2;",
+    },
+    Edit {
+        what: "a call added",
+        file: "t_string.c",
+        from: "    incrDecrCommand(c,-incr);",
+        to: "    serverLog(LL_DEBUG, \"decrement\");\n    incrDecrCommand(c,-incr);",
+    },
+    Edit {
+        what: "an access added",
+        file: "t_string.c",
+        from: "    incrDecrCommand(c,-incr);",
+        to: "    server.stat_numcommands++;\n    incrDecrCommand(c,-incr);",
+    },
+];
+
+pub fn run(arguments: &Arguments, scratch: &Path) -> anyhow::Result<()> {
+    let known = programs::find("redis").context("a known program")?;
+    let subject = programs::capture(known, &arguments.places, scratch)?;
+    let units = programs::units(known, &arguments.places, scratch)?;
+    let cache = scratch.join("cache");
+    let threads = arguments.threads;
+    println!(
+        "{:32} {:>9} {:>9} {:>8} {:>7}",
+        "redis, re-check after", "full", "re-check", "", "reused"
+    );
+    for edit in &EDITS {
+        let (before, edited) = edited(&subject, &units, edit, scratch)?;
+        // What the program as it was leaves behind.
+        let _ = std::fs::remove_dir_all(&cache);
+        checked(&before, threads, Some(&cache))?;
+        let again = checked(&edited, threads, Some(&cache))?;
+        let full = checked(&edited, threads, None)?;
+        ensure!(
+            again.said["digest"] == full.said["digest"],
+            "{}: the report is not that of a whole check",
+            edit.what
+        );
+        println!(
+            "{:32} {:>8.2}s {:>8.2}s {:>7.1}% {:>7}",
+            edit.what,
+            full.elapsed,
+            again.elapsed,
+            100.0 * again.elapsed / full.elapsed,
+            if again.said["reused"] == true { "yes" } else { "no" },
+        );
+    }
+    Ok(())
+}
+
+/// One check that also says what its whole report is, in one number.
+fn checked(subject: &Subject, threads: usize, cache: Option<&Path>) -> anyhow::Result<Checked> {
+    let mut command = worker(subject, threads)?;
+    command.arg("--digest");
+    if let Some(cache) = cache {
+        command.arg("--cache").arg(cache);
+    }
+    run_worker(&mut command)
+}
+
+/// The program with one unit compiled from its source as it is, and as it is after the edit.
+fn edited(
+    subject: &Subject,
+    units: &[Unit],
+    edit: &Edit,
+    scratch: &Path,
+) -> anyhow::Result<(Subject, Subject)> {
+    let (index, unit) = units
+        .iter()
+        .enumerate()
+        .find(|(_, unit)| unit.source.ends_with(edit.file))
+        .with_context(|| format!("no unit is made of {}", edit.file))?;
+    let source = unit.directory.join(&unit.source);
+    let text = std::fs::read_to_string(&source).with_context(|| source.display().to_string())?;
+    ensure!(text.contains(edit.from), "{}: no `{}` in it", source.display(), edit.from);
+    let name =
+        |state: &str| scratch.join(format!("{}-{state}.bc", edit.what.replace([' ', ','], "-")));
+    let (before, after) = (name("before"), name("after"));
+    compile(unit, &before)?;
+    std::fs::write(&source, text.replacen(edit.from, edit.to, 1))?;
+    let compiled = compile(unit, &after);
+    std::fs::write(&source, text)?;
+    compiled?;
+    let with = |bitcode: PathBuf| {
+        let mut files = subject.files.clone();
+        files[index] = bitcode;
+        Subject { name: subject.name.clone(), files, api: subject.api }
+    };
+    Ok((with(before), with(after)))
+}
+
+/// Compiles the unit as the capture did.
+fn compile(unit: &Unit, bitcode: &Path) -> anyhow::Result<()> {
+    let status = Command::new("clang-22")
+        .current_dir(&unit.directory)
+        .args(&unit.arguments)
+        .args(["-O2", "-Xclang", "-disable-llvm-passes", "-g", "-w", "-emit-llvm", "-c"])
+        .arg(&unit.source)
+        .arg("-o")
+        .arg(bitcode)
+        .status()
+        .context("clang-22")?;
+    ensure!(status.success(), "{}: clang failed", unit.source.display());
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! The accesses of all contexts, absolute: where they may be, under which locks and beside which
+//! threads.
+
+use std::sync::Arc;
+
+use racewarden_finding::AccessKind;
+use racewarden_ir::{ArgId, FunctionId, Op, Value};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::contexts::{ContextId, Instantiation};
+use crate::distinct::Distinct;
+use crate::flow::{KEPT, kept_at};
+use crate::pointsto::{Location, ObjectKind, gcd};
+use crate::state::Path;
+use crate::sym::{Atom, Sym};
+use crate::threads::RootId;
+
+#[derive(Debug, Clone)]
+pub struct GuardedAccess {
+    pub root: RootId,
+    pub context: ContextId,
+    pub function: FunctionId,
+    pub inst: u32,
+    pub kind: AccessKind,
+    pub size: u64,
+    pub atomic: bool,
+    pub address: Option<Sym>,
+    pub locations: Arc<[Location]>,
+    pub state: Arc<Path>,
+    pub private: bool,
+}
+
+/// Contexts whose accesses are instantiated at a time.
+const BATCH: usize = 1024;
+
+impl Instantiation<'_> {
+    /// The accesses of all contexts, each that differs in anything that matters once.
+    pub(crate) fn collect(&mut self) {
+        let mut distinct = Distinct::default();
+        let ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
+        // A batch at a time, so that not all contexts' copies are in memory at once.
+        for batch in ids.chunks(BATCH) {
+            let found: Vec<Vec<(u8, GuardedAccess)>> =
+                batch.par_iter().map(|&id| self.accesses_in(id)).collect();
+            for (operand, access) in found.into_iter().flatten() {
+                distinct.add(operand, access);
+            }
+        }
+        self.accesses = distinct.accesses;
+    }
+
+    /// The accesses of one context, with the operand that each goes through.
+    fn accesses_in(&self, id: ContextId) -> Vec<(u8, GuardedAccess)> {
+        let context = &self.contexts[id as usize];
+        let (function, root) = (context.function, context.root);
+        // One that knows no actuals makes the same accesses, and more, in the same state.
+        let covers = |id: &ContextId| self.contexts[*id as usize].entry == context.entry;
+        let generic = self.generic.get(&(root, function));
+        if !context.merged && generic.is_some_and(|list| list.iter().any(covers)) {
+            return Vec::new();
+        }
+        let summary = &self.summaries[function.index()];
+        let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
+        let mut accesses = Vec::new();
+        for access in &summary.accesses {
+            let address =
+                access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
+            let locations =
+                address.as_ref().and_then(|sym| self.locations_of(sym)).unwrap_or_else(|| {
+                    let operand = self.operand(function, access.inst, access.operand);
+                    self.points.value(self.program, function, &operand).into_owned()
+                });
+            if !locations.iter().any(|at| self.shared[at.object as usize]) {
+                continue;
+            }
+            let state = states
+                .entry(Arc::as_ptr(&access.state))
+                .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
+                .clone();
+            let unknown_elsewhere = access.private
+                || access
+                    .address
+                    .as_ref()
+                    .is_some_and(|sym| self.is_private(id, sym, &access.state));
+            let private = unknown_elsewhere
+                && !locations.iter().any(|location| self.loose.contains(&location.object));
+            let found = GuardedAccess {
+                root,
+                context: id,
+                function,
+                inst: access.inst,
+                kind: access.kind,
+                size: access.size,
+                atomic: access.atomic,
+                address,
+                locations: locations.into(),
+                state,
+                private,
+            };
+            accesses.push((access.operand, found));
+        }
+        accesses
+    }
+
+    fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {
+        let body = self.program.module.function(function);
+        match &body.instructions[inst as usize].op {
+            Op::Load { address, .. }
+            | Op::Store { address, .. }
+            | Op::AtomicRmw { address, .. }
+            | Op::CompareExchange { address, .. } => address.clone(),
+            Op::MemCopy { from, .. } if operand == 1 => from.clone(),
+            Op::MemCopy { to, .. } | Op::MemSet { to, .. } => to.clone(),
+            Op::Call { arguments, .. } => {
+                let argument = arguments.get((operand & !KEPT) as usize);
+                let place = if operand & KEPT != 0 { kept_at(body, argument) } else { argument };
+                place.cloned().unwrap_or(Value::Null)
+            }
+            _ => Value::Null,
+        }
+    }
+
+    /// Where a value may point, from the objects its atoms stand for.
+    pub fn locations_of(&self, sym: &Sym) -> Option<Vec<Location>> {
+        let mut bases: Vec<Location> = Vec::new();
+        let mut stride = 0u32;
+        for (atom, scale) in &sym.terms {
+            let found = if *scale == 1 { self.atom_locations(atom)? } else { Vec::new() };
+            if found.is_empty() {
+                stride = gcd(stride, u32::try_from(scale.unsigned_abs()).unwrap_or(1));
+            } else {
+                bases.extend(found);
+            }
+        }
+        if bases.is_empty() {
+            return None;
+        }
+        for base in &mut bases {
+            base.offset = base.offset.wrapping_add(sym.offset);
+            base.stride = gcd(base.stride, stride);
+            if base.stride > 0 {
+                base.offset = base.offset.rem_euclid(i64::from(base.stride));
+            }
+        }
+        bases.sort_unstable();
+        bases.dedup();
+        Some(bases)
+    }
+
+    /// `None` when the atom's targets are not kept by the points-to analysis.
+    pub(crate) fn atom_locations(&self, atom: &Atom) -> Option<Vec<Location>> {
+        Some(match atom {
+            Atom::Global(global) => {
+                vec![Location { object: self.points.global_object(*global), offset: 0, stride: 0 }]
+            }
+            Atom::Function(_) => Vec::new(),
+            Atom::Argument(frame, index) => {
+                let context = &self.contexts[*frame as usize - 1];
+                match context.argument_points.get(*index as usize) {
+                    Some(Some(points)) => points.to_vec(),
+                    _ => {
+                        self.points.argument(self.program, context.function, ArgId(*index)).to_vec()
+                    }
+                }
+            }
+            Atom::Inst(frame, inst) => {
+                self.points.inst(self.function_of(*frame), racewarden_ir::InstId(*inst)).to_vec()
+            }
+            Atom::Stack(frame, inst) => {
+                let kind = ObjectKind::Stack(self.function_of(*frame), *inst);
+                let object = self.points.locations().find_object(kind)?;
+                vec![Location { object, offset: 0, stride: 0 }]
+            }
+            Atom::Load(_) | Atom::Expr(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! What of a unit the engine can tell.
+//!
+//! Two versions of a unit with the same view lead to the same [`Draft`](crate::Draft), but for the
+//! numbers of instructions: whoever keeps a draft need not check a program again whose units all
+//! have the views that they had. The view has everything that any stage reads, except
+//!
+//! - where things stand in the source: a draft leaves places open;
+//! - computations of small numbers that nothing but a plain store of less than eight bytes takes.
+//!   No address is made of them, no branch, call or return depends on them, and stores of that size
+//!   publish nothing and hold no thread's handle. What is stored is then only known not to be a
+//!   constant, which is all that the stages ask of it.
+//!
+//! So instructions have other numbers in the view than in the function, but the same order; no
+//! stage reads more from their numbers than their order. Names are part of the view, because drafts
+//! hold them.
+//!
+//! May miss: nothing; a version that differs in more than this has another view, and is checked.
+
+use std::hash::{Hash, Hasher};
+
+use racewarden_ir::{
+    Callee, Function, Global, InstId, Module, NameId, Op, SourceLoc, Type, TypeId, Value,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::draft::Place;
+
+/// A unit's view, and what is left out of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    pub digest: [u8; 32],
+    pub places: Places,
+}
+
+/// Where a unit's instructions stand in the source.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Places {
+    unit: String,
+    files: Vec<String>,
+    functions: Vec<FunctionPlaces>,
+}
+
+/// A file's number, line and column.
+type Position = (u32, u32, u32);
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct FunctionPlaces {
+    symbol: String,
+    own: Option<Position>,
+    /// By the instruction's number in the view.
+    instructions: Vec<Option<Position>>,
+}
+
+impl Places {
+    /// Where the instruction with this number in the view stands; the function's own place when it
+    /// has none.
+    pub fn of(&self, symbol: &str, number: u32) -> Option<Place> {
+        let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
+        let function = &self.functions[found];
+        let own = function.instructions.get(number as usize).copied().flatten();
+        Some(match own.or(function.own) {
+            Some((file, line, column)) => {
+                Place { file: self.files.get(file as usize)?.clone(), line, column }
+            }
+            None => Place { file: self.unit.clone(), line: 0, column: 0 },
+        })
+    }
+}
+
+/// Collects what is hashed.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+/// The unit's view; `None` when its functions cannot be told apart by name.
+pub fn view(module: &Module) -> Option<View> {
+    let mut symbols: Vec<&str> = module
+        .functions
+        .iter()
+        .filter(|function| !function.is_declaration())
+        .map(|function| module.name_text(function.name))
+        .collect();
+    symbols.sort_unstable();
+    if symbols.first() == Some(&"") || symbols.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    let mut viewer = Viewer { module, bytes: Bytes::default(), hash: Sha256::new() };
+    viewer.frame();
+    let mut places = Places { unit: module.name.clone(), ..Places::default() };
+    let mut files = indexmap::IndexSet::<NameId, rustc_hash::FxBuildHasher>::default();
+    for function in &module.functions {
+        let numbers = numbers(function, module);
+        viewer.function(function, &numbers);
+        if !function.is_declaration() {
+            let mut position =
+                |at: SourceLoc| (files.insert_full(at.file).0 as u32, at.line, at.column);
+            let own = function.source.map(&mut position);
+            let instructions = (0..function.instructions.len())
+                .filter(|&inst| numbers[inst] != DROPPED)
+                .map(|inst| function.source_of(InstId::new(inst)).map(&mut position))
+                .collect();
+            let symbol = module.name_text(function.name).to_owned();
+            places.functions.push(FunctionPlaces { symbol, own, instructions });
+        }
+    }
+    places.functions.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    places.files = files.iter().map(|file| module.name_text(*file).to_owned()).collect();
+    viewer.flush();
+    Some(View { digest: viewer.hash.finalize().into(), places })
+}
+
+/// Whether a value of the type cannot be an address, nor hold one.
+pub fn is_number(ty: &Type) -> bool {
+    match ty {
+        Type::Int { bits } => *bits < 64,
+        Type::Float { .. } => true,
+        _ => false,
+    }
+}
+
+/// Not in the view.
+pub const DROPPED: u32 = u32::MAX;
+
+/// The number of each instruction in the view.
+pub fn numbers(function: &Function, module: &Module) -> Vec<u32> {
+    let count = function.instructions.len();
+    let small = |ty: TypeId| is_number(module.types.get(ty));
+    let is_small = |value: &Value| match value {
+        Value::Inst(inst) => small(function.inst(*inst).ty),
+        Value::Arg(argument) => function.params.get(argument.index()).is_some_and(|p| small(p.ty)),
+        Value::Int { ty, .. } | Value::Float { ty, .. } | Value::Undef { ty } => small(*ty),
+        _ => false,
+    };
+    let can_go = |inst: usize| {
+        let instruction = &function.instructions[inst];
+        match &instruction.op {
+            Op::Nop => true,
+            Op::Binary { .. }
+            | Op::FNeg { .. }
+            | Op::Compare { .. }
+            | Op::Cast { .. }
+            | Op::Select { .. } => {
+                small(instruction.ty) && instruction.op.operands().into_iter().all(is_small)
+            }
+            _ => false,
+        }
+    };
+    let mut kept: Vec<bool> = (0..count).map(|inst| !can_go(inst)).collect();
+    let mut open: Vec<usize> = (0..count).filter(|&inst| kept[inst]).collect();
+    while let Some(inst) = open.pop() {
+        let op = &function.instructions[inst].op;
+        let plain = matches!(op, Op::Store { size, order: None, .. } if *size < 8);
+        for (position, operand) in op.operands().into_iter().enumerate() {
+            if plain && position == 1 {
+                continue;
+            }
+            operand.visit(&mut |value| {
+                if let Value::Inst(used) = value
+                    && !std::mem::replace(&mut kept[used.index()], true)
+                {
+                    open.push(used.index());
+                }
+            });
+        }
+    }
+    let mut next = 0;
+    kept.into_iter()
+        .map(|kept| {
+            if !kept {
+                return DROPPED;
+            }
+            next += 1;
+            next - 1
+        })
+        .collect()
+}
+
+struct Viewer<'a> {
+    module: &'a Module,
+    bytes: Bytes,
+    hash: Sha256,
+}
+
+impl Viewer<'_> {
+    fn flush(&mut self) {
+        self.hash.update(&self.bytes.0);
+        self.bytes.0.clear();
+    }
+
+    fn add(&mut self, part: impl Hash) {
+        part.hash(&mut self.bytes);
+    }
+
+    /// Numbers of names depend on what else is named.
+    fn name(&mut self, name: NameId) {
+        self.add(self.module.name_text(name));
+    }
+
+    /// Everything but the functions.
+    fn frame(&mut self) {
+        // Taken apart so that a part added to the module is not forgotten here.
+        let Module {
+            name,
+            names: _,
+            types,
+            globals,
+            functions,
+            aliases,
+            constructors,
+            destructors,
+            notes,
+        } = self.module;
+        self.add(name);
+        self.add(types.len());
+        for (_, ty) in types.iter() {
+            self.add(ty);
+        }
+        self.add((globals.len(), functions.len(), aliases.len()));
+        for global in globals {
+            self.global(global);
+        }
+        for alias in aliases {
+            self.name(alias.name);
+            self.add((alias.linkage, &alias.target));
+        }
+        self.add((constructors, destructors, notes));
+        self.flush();
+    }
+
+    fn global(&mut self, global: &Global) {
+        let Global {
+            name,
+            display_name,
+            ty,
+            size,
+            linkage,
+            constant,
+            thread_local,
+            initializer,
+            source: _,
+        } = global;
+        self.name(*name);
+        self.name(*display_name);
+        self.add((ty, size, linkage, constant, thread_local));
+        self.add(initializer.as_ref().map(|data| (&data.pointers, &data.bytes)));
+    }
+
+    fn function(&mut self, function: &Function, numbers: &[u32]) {
+        let Function {
+            name,
+            display_name,
+            linkage,
+            result,
+            params,
+            variadic,
+            no_return,
+            source: _,
+            blocks,
+            instructions,
+            sources: _,
+            paths: _,
+            operand_paths,
+        } = function;
+        self.name(*name);
+        self.name(*display_name);
+        self.add((linkage, result, variadic, no_return, params.len()));
+        for param in params {
+            self.name(param.name);
+            self.add((param.ty, param.by_value));
+        }
+        // Some stages leave very long functions alone.
+        self.add(instructions.len() > crate::order::MAX_INSTRUCTIONS);
+        self.add(blocks.len());
+        for block in blocks {
+            let inside = block.start.index()..block.end.index();
+            self.add(inside.clone().filter(|&inst| numbers[inst] != DROPPED).count());
+            for inst in inside.filter(|&inst| numbers[inst] != DROPPED) {
+                let instruction = &instructions[inst];
+                self.op(&instruction.op, numbers);
+                self.add(instruction.ty);
+                let path = function.path_of(InstId::new(inst));
+                self.path(path);
+            }
+        }
+        for operand in operand_paths {
+            let number = numbers.get(operand.inst.index()).copied().unwrap_or(DROPPED);
+            self.add((number, operand.operand));
+            self.path(function.paths.get(operand.path.index()));
+        }
+        self.flush();
+    }
+
+    fn path(&mut self, path: Option<&racewarden_ir::FieldPath>) {
+        self.add(path.is_some());
+        if let Some(path) = path {
+            self.name(path.text);
+            self.name(path.field);
+        }
+    }
+
+    fn op(&mut self, op: &Op, numbers: &[u32]) {
+        let mut op = op.clone();
+        for operand in op.operands_mut() {
+            operand.visit_mut(&mut |value| {
+                if let Value::Inst(inst) = value {
+                    inst.0 = numbers.get(inst.index()).copied().unwrap_or(DROPPED);
+                }
+            });
+        }
+        if let Some(name) = op.name_mut() {
+            let text = std::mem::replace(name, NameId(0));
+            self.name(text);
+        }
+        if let Op::Call { callee: Callee::Asm { .. }, .. } = &op {
+            self.add("assembly");
+        }
+        self.add(op);
+    }
+}

@@ -1,0 +1,180 @@
+//! Checks a program and keeps what was found, so that the next check after an edit only does what
+//! the edit makes necessary.
+//!
+//! Everything is kept by content. A unit is known by its bitcode: what the engine can tell of it (its
+//! [view](racewarden_analysis::View)) is kept under the bitcode's digest. A result is known by the
+//! views of its units, the models and the options: it is kept as a [`Draft`] under their digest,
+//! with places left open, and holds good for every program with those views. After an edit the units
+//! that changed are lowered and viewed; when their views are what they were, the report is the kept
+//! draft with the new places in it, and nothing is analysed. When they are not, the program is
+//! analysed anew, but the other units' modules are there already.
+//!
+//! A kept file that is damaged, foreign or of another engine is as good as none. What cannot be kept
+//! is made again: a cache never changes a result, and never fails a check.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+
+use std::path::PathBuf;
+
+use racewarden_analysis::{Draft, Options, Place, Spot, View, place_in};
+use racewarden_bitcode::Error;
+use racewarden_finding::Report;
+use racewarden_ir::{Module, Program};
+use racewarden_models::Models;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use cache::{Cache, Key};
+
+/// What is to be checked.
+pub struct Request<'a> {
+    /// The units' bitcode, in the order of the link.
+    pub units: &'a [PathBuf],
+    pub models: &'a Models,
+    /// What the user adds to the built-in models, as it was written.
+    pub models_text: &'a str,
+    pub options: &'a Options,
+    /// The folder where results are kept; none are without one.
+    pub cache: Option<PathBuf>,
+}
+
+/// A report, and how it was come by.
+pub struct Checked {
+    pub report: Report,
+    /// Nothing had to be analysed.
+    pub reused: bool,
+}
+
+/// Checks the program; `entered` hears the name of each stage as it begins.
+pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Checked, Error> {
+    entered("lowering");
+    let Some(folder) = &request.cache else {
+        let program = racewarden_ir::link(racewarden_bitcode::lower_units(request.units, true)?);
+        let Request { models, options, .. } = request;
+        let report = racewarden_analysis::check_in_stages(&program, models, options, entered);
+        return Ok(Checked { report, reused: false });
+    };
+    let cache = Cache::new(folder);
+    let units: Vec<Result<Unit, Error>> =
+        request.units.par_iter().map(|path| Unit::open(path, &cache)).collect();
+    let units: Vec<Unit> = units.into_iter().collect::<Result<_, _>>()?;
+    let key = result_key(request, &units);
+    if let Some(key) = &key
+        && let Some(kept) = cache.get::<KeptDraft>("results", key)
+        && let Some(report) = kept.report(&units, entered)
+    {
+        return Ok(Checked { report, reused: true });
+    }
+    let modules: Vec<Result<Module, Error>> =
+        request.units.par_iter().zip(units).map(|(path, unit)| unit.module(path, &cache)).collect();
+    let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
+    let draft = racewarden_analysis::draft(&program, request.models, request.options, entered);
+    entered("report");
+    let report = draft.report(&|spot| place_in(&program, spot));
+    if let Some(key) = key
+        && let Some(kept) = KeptDraft::new(draft, &program)
+    {
+        entered("keeping");
+        cache.put("results", &key, &kept);
+        cache.trim(&key);
+    }
+    Ok(Checked { report, reused: false })
+}
+
+/// A unit as far as it had to be looked into.
+struct Unit {
+    key: Key,
+    view: Option<View>,
+    /// There when the unit was not known.
+    module: Option<Module>,
+}
+
+impl Unit {
+    fn open(path: &PathBuf, cache: &Cache) -> Result<Unit, Error> {
+        let bytes =
+            std::fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let key = Key::of([REVISION.as_bytes(), &bytes]);
+        if let Some(view) = cache.get::<View>("units", &key) {
+            return Ok(Unit { key, view: Some(view), module: None });
+        }
+        drop(bytes);
+        let module = racewarden_bitcode::lower_file(path)?;
+        let view = racewarden_analysis::view(&module);
+        if let Some(view) = &view {
+            cache.put("units", &key, view);
+            cache.put("modules", &key, &module);
+        }
+        Ok(Unit { key, view, module: Some(module) })
+    }
+
+    /// The unit's module: of one that was known, the kept one.
+    fn module(self, path: &PathBuf, cache: &Cache) -> Result<Module, Error> {
+        match self.module.or_else(|| cache.get("modules", &self.key)) {
+            Some(module) => Ok(module),
+            None => racewarden_bitcode::lower_file(path),
+        }
+    }
+}
+
+/// The engine's sources in one number.
+const REVISION: &str = env!("RACEWARDEN_ENGINE");
+
+/// What the result depends on; `None` when a unit has no view.
+fn result_key(request: &Request<'_>, units: &[Unit]) -> Option<Key> {
+    let Options { api } = request.options;
+    let mut hash = Sha256::new();
+    for part in [REVISION.as_bytes(), &[u8::from(*api)], request.models_text.as_bytes()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    for unit in units {
+        hash.update(unit.view.as_ref()?.digest);
+    }
+    Some(Key::from_digest(hash))
+}
+
+/// A draft whose spots are told by unit, symbol and the instruction's number in the unit's view.
+#[derive(Serialize, Deserialize)]
+struct KeptDraft {
+    draft: Draft,
+    /// Unit and symbol; the spots' functions are numbers in this list.
+    functions: Vec<(u32, String)>,
+}
+
+impl KeptDraft {
+    /// `None` when a spot is not in its unit's view.
+    fn new(mut draft: Draft, program: &Program) -> Option<KeptDraft> {
+        let module = &program.module;
+        let mut functions = Vec::new();
+        let mut known: FxHashMap<u32, (u32, Vec<u32>)> = FxHashMap::default();
+        for spot in &mut draft.spots {
+            let body = module.functions.get(spot.function as usize)?;
+            let (number, insts) = known.entry(spot.function).or_insert_with(|| {
+                let unit = program.function_units.get(spot.function as usize).copied();
+                let symbol = module.name_text(body.name).to_owned();
+                functions.push((unit.unwrap_or(u32::MAX), symbol));
+                (functions.len() as u32 - 1, racewarden_analysis::numbers(body, module))
+            });
+            let inst = insts.get(spot.inst as usize).copied();
+            *spot = Spot { function: *number, inst: inst.filter(|inst| *inst != u32::MAX)? };
+        }
+        Some(KeptDraft { draft, functions })
+    }
+
+    /// The report for these units; `None` when they do not have all the places.
+    fn report(&self, units: &[Unit], entered: &dyn Fn(&'static str)) -> Option<Report> {
+        entered("report");
+        let place = |spot: Spot| -> Option<Place> {
+            let (unit, symbol) = self.functions.get(spot.function as usize)?;
+            units.get(*unit as usize)?.view.as_ref()?.places.of(symbol, spot.inst)
+        };
+        if !self.draft.spots.par_iter().all(|spot| place(*spot).is_some()) {
+            return None;
+        }
+        Some(self.draft.report(&|spot| place(spot).unwrap_or_default()))
+    }
+}

@@ -1,0 +1,211 @@
+//! A kept result is worth what a new one is: after every edit of a series, the report with a cache
+//! is the report without one, byte for byte.
+
+use std::path::{Path, PathBuf};
+
+use racewarden_analysis::Options;
+use racewarden_capture::{DirectRequest, capture_inputs};
+use racewarden_models::Models;
+use racewarden_recheck::{Checked, Request, check};
+
+const TABLE: &str = r#"#include <pthread.h>
+#include "table.h"
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t other = PTHREAD_MUTEX_INITIALIZER;
+struct row rows[8];
+int hits;
+static float share;
+
+static int next(int key) {
+    return key * 3 + 1;
+}
+
+void put(int key, int value) {
+    pthread_mutex_lock(&lock);
+    rows[key & 7].key = key;
+    rows[key & 7].value = value * 2 + 1;
+    pthread_mutex_unlock(&lock);
+    hits = next(hits);
+}
+
+int get(int key) {
+    int found = 0;
+    if (key > 3)
+        share = share / 2 + 1;
+    pthread_mutex_lock(&lock);
+    found = rows[key & 7].value;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+"#;
+
+const MAIN: &str = r#"#include <pthread.h>
+#include <stdio.h>
+#include "table.h"
+
+static void *fill(void *unused) {
+    for (int key = 0; key < 8; key++)
+        put(key, key);
+    return unused;
+}
+
+int main(void) {
+    pthread_t filler;
+    pthread_create(&filler, 0, fill, 0);
+    int sum = 0;
+    for (int key = 0; key < 8; key++)
+        sum += get(key);
+    printf("%d %d\n", sum, hits);
+    pthread_join(filler, 0);
+    return 0;
+}
+"#;
+
+const HEADER: &str = "struct row { int key; int value; };\nextern int hits;\n\
+                      void put(int key, int value);\nint get(int key);\n";
+
+/// File, old text and new text.
+type Replaced = (&'static str, &'static str, &'static str);
+
+/// A program's sources, and the folder of what is made of them.
+struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    fn new() -> Project {
+        let project = Project { folder: tempfile::tempdir().expect("a folder") };
+        for (name, text) in [("table.h", HEADER), ("table.c", TABLE), ("main.c", MAIN)] {
+            std::fs::write(project.path(name), text).expect("writable");
+        }
+        project
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let text = std::fs::read_to_string(self.path(file)).expect("a source");
+        assert!(text.contains(from), "{file} has no {from:?}");
+        std::fs::write(self.path(file), text.replacen(from, to, 1)).expect("writable");
+    }
+
+    fn check(&self, cache: Option<&Path>) -> Checked {
+        let request = DirectRequest {
+            inputs: vec![self.path("table.c"), self.path("main.c")],
+            cflags: Vec::new(),
+            cache: self.path("bitcode"),
+        };
+        let capture = capture_inputs(&request).unwrap_or_else(|error| panic!("{error}"));
+        let units: Vec<PathBuf> = capture.units.into_iter().map(|unit| unit.bitcode).collect();
+        let request = Request {
+            units: &units,
+            models: Models::builtin(),
+            models_text: "",
+            options: &Options::default(),
+            cache: cache.map(Path::to_owned),
+        };
+        check(&request, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Checks with the cache and without, holds one against the other, and says whether a kept
+    /// result was used.
+    fn compare(&self, what: &str) -> bool {
+        let (kept, anew) = (self.check(Some(&self.path("cache"))), self.check(None));
+        assert!(!anew.reused);
+        assert_eq!(text(&kept), text(&anew), "{what}");
+        kept.reused
+    }
+}
+
+fn text(checked: &Checked) -> String {
+    serde_json::to_string_pretty(&checked.report).expect("a report is JSON")
+}
+
+#[test]
+fn reports_after_edits_are_those_of_a_whole_check() {
+    let project = Project::new();
+    assert!(!project.compare("the first check"));
+    assert!(project.compare("no edit"));
+    let races = project.check(None).report.races.len();
+    assert!(races > 0, "`hits` is not guarded");
+
+    // What the engine cannot tell.
+    project.edit("table.c", "void put", "/* Stores a row.\n   Any thread. */\nvoid put");
+    assert!(project.compare("moved lines"));
+    project.edit("table.c", "value * 2 + 1", "value * 5 - 3");
+    assert!(project.compare("another number stored"));
+    project.edit("table.c", "share / 2 + 1", "(share + 8) / 4 - 2");
+    assert!(project.compare("more computation of what is stored"));
+    project.edit("main.c", "static void *fill", "\n\nstatic void *fill");
+    assert!(project.compare("moved lines in another unit"));
+
+    // What it can.
+    let get = "int get(int key)";
+    let edits: [(&str, &[Replaced]); 6] = [
+        ("a condition", &[("table.c", "key > 3", "key > 5")]),
+        ("an access", &[("table.c", "int found = 0;", "int found = 0;\n    hits++;")]),
+        (
+            "another lock",
+            &[
+                ("table.c", "lock(&lock);\n    found", "lock(&other);\n    found"),
+                ("table.c", "unlock(&lock);\n    return", "unlock(&other);\n    return"),
+            ],
+        ),
+        ("a global", &[("main.c", "int main", "int many;\nint main")]),
+        (
+            "a thread",
+            &[
+                ("main.c", "int sum = 0;", "pthread_t more;\n    int sum = 0;"),
+                ("main.c", "int sum", "pthread_create(&more, 0, fill, 0);\n    int sum"),
+            ],
+        ),
+        (
+            "a signature",
+            &[
+                ("table.h", get, "int get(int key, int *out)"),
+                ("table.c", get, "int get(int key, int *out)"),
+                ("table.c", "return found", "*out = found;\n    return found"),
+                ("main.c", "get(key)", "get(key, &many)"),
+            ],
+        ),
+    ];
+    for (what, places) in edits {
+        for (file, from, to) in places {
+            project.edit(file, from, to);
+        }
+        assert!(!project.compare(what), "{what}: not to be reused");
+        assert!(project.compare(what), "{what}: the second time");
+    }
+    assert!(project.check(None).report.races.len() > races);
+    project.edit("table.c", "hits++", "hits = 0");
+    assert!(!project.compare("an edit"));
+    project.edit("table.c", "hits = 0", "hits++");
+    assert!(project.compare("taken back"));
+}
+
+#[test]
+fn damaged_and_unusable_caches_change_nothing() {
+    let project = Project::new();
+    project.compare("the first check");
+    let files = || {
+        let folders = std::fs::read_dir(project.path("cache")).expect("a cache");
+        folders.flat_map(|folder| {
+            let files = std::fs::read_dir(folder.expect("an entry").path()).expect("a folder");
+            files.map(|file| file.expect("an entry").path()).collect::<Vec<_>>()
+        })
+    };
+    assert!(files().count() >= 5);
+    for damage in [&b""[..], b"no cache", &[0xff; 4096]] {
+        for file in files().collect::<Vec<_>>() {
+            std::fs::write(file, damage).expect("writable");
+        }
+        assert!(!project.compare("damaged files"));
+        assert!(project.compare("files made again"));
+    }
+    // A file where the folder should be.
+    let blocked = project.path("blocked");
+    std::fs::write(&blocked, "").expect("writable");
+    assert_eq!(text(&project.check(Some(&blocked))), text(&project.check(None)));
+}
