@@ -18,6 +18,7 @@ use anyhow::{Context, ensure};
 use build::{Built, Tools};
 use cost::Cost;
 use programs::Program;
+pub use programs::words;
 
 const USAGE: &str = "usage: run [--sources FOLDER] [--racewarden FILE] [--rounds N] [--threads N] \
                      [--no-helgrind] [--scaling] [NAME...]";

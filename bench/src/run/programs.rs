@@ -169,7 +169,7 @@ impl Program {
 }
 
 /// Text that compresses as prose does, the same every time.
-fn words(length: usize) -> Vec<u8> {
+pub fn words(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -27,8 +27,10 @@ use inkwell::values::{
 use inkwell::{AddressSpace, AtomicOrdering};
 use racewarden_capture::Unit;
 
+use crate::derived::Derived;
 use crate::gate_access::{Size, access_of, callee_name};
-use crate::record_loops::{LoopHooks, record_loops};
+use crate::outside::{self, Outside};
+use crate::record_loops::{Covered, LoopHooks, record_loops};
 use crate::{InstrumentError, UnitPass};
 
 /// Instruments for the recording runtime.
@@ -41,7 +43,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("8 {unit_index}")
+        format!("9 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -63,16 +65,29 @@ fn failed(module: &Module, message: &str) -> InstrumentError {
 }
 
 fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
-    // Both tables come first: the hooks themselves are no part of the program.
     define_borrowed_functions(module);
-    add_symbols(module, unit_index);
-    let functions: Vec<FunctionValue> =
-        module.get_functions().filter(|function| function.count_basic_blocks() > 0).collect();
+    let mut derived = Derived::of(module);
+    let functions: Vec<(FunctionValue, Vec<InstructionValue>)> = module
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() > 0)
+        .map(|function| (function, instructions(function)))
+        .collect();
     let hooks = Hooks::declare(module);
-    for function in functions {
-        hooks.function(function)?;
+    let covered: Vec<Covered> = functions
+        .iter()
+        .map(|(function, _)| record_loops(module, *function, hooks.loops, &derived))
+        .collect();
+    let loops = covered.iter().flat_map(|covered| covered.blocks.iter().copied()).collect();
+    derived.find_branches(module, &loops);
+    add_symbols(module, unit_index, &derived, &functions);
+    for ((function, places), covered) in functions.iter().zip(&covered) {
+        hooks.function(*function, places, covered, &derived)?;
     }
     crate::assembly::expose_requests(module)
+}
+
+fn instructions<'c>(function: FunctionValue<'c>) -> Vec<InstructionValue<'c>> {
+    function.get_basic_block_iter().flat_map(|block| block.get_instructions()).collect()
 }
 
 /// Functions whose bodies are given for inlining only (`extern template` in the C++ library) become
@@ -86,8 +101,13 @@ fn define_borrowed_functions(module: &Module) {
 }
 
 /// Puts `{address, name, unit, kind}` of every function and global into a section that the linker
-/// joins over all units.
-fn add_symbols<'c>(module: &Module<'c>, unit_index: usize) {
+/// joins over all units; and what of each function has no records.
+fn add_symbols<'c>(
+    module: &Module<'c>,
+    unit_index: usize,
+    derived: &Derived,
+    functions: &[(FunctionValue<'c>, Vec<InstructionValue<'c>>)],
+) {
     let context = module.get_context();
     let (long, pointer) = (context.i64_type(), context.ptr_type(AddressSpace::default()));
     let row =
@@ -104,9 +124,15 @@ fn add_symbols<'c>(module: &Module<'c>, unit_index: usize) {
         let name = global.as_pointer_value();
         rows.push(row.const_named_struct(&[address.into(), name.into(), unit.into(), kind.into()]));
     };
-    for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+    for (function, places) in functions {
         let name = function.get_name().to_string_lossy();
-        add(&name, function.as_global_value().as_pointer_value(), 0);
+        let address = function.as_global_value().as_pointer_value();
+        let called = derived.private_functions.contains(&function.as_value_ref());
+        add(&name, address, if called { 2 } else { 0 });
+        let left_out = derived.left_out(places);
+        if !left_out.is_empty() {
+            add(&left_out, address, 3);
+        }
     }
     let globals: Vec<_> = module.get_globals().collect();
     for global in globals {
@@ -150,6 +176,12 @@ struct Hooks<'m, 'c> {
     set: FunctionValue<'c>,
     slot: FunctionValue<'c>,
     call: FunctionValue<'c>,
+    /// Around calls of functions that may synchronise in their own way.
+    leave: FunctionValue<'c>,
+    back: FunctionValue<'c>,
+    /// Before output through a stream, after input from one.
+    told: FunctionValue<'c>,
+    heard: FunctionValue<'c>,
     returned: FunctionValue<'c>,
     unwind: FunctionValue<'c>,
     jumped: FunctionValue<'c>,
@@ -188,6 +220,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
             set: hook("set", &[pointer, int, long]),
             slot: hook("slot", &[pointer, long]),
             call: hook("call", &[pointer]),
+            leave: hook("leave", &[pointer]),
+            back: hook("back", &[pointer]),
+            told: hook("told", &[]),
+            heard: hook("heard", &[]),
             returned: hook("return", &[long]),
             unwind: hook("unwind", &[pointer]),
             jumped: hook("jumped", &[pointer, long]),
@@ -202,20 +238,25 @@ impl<'m, 'c> Hooks<'m, 'c> {
         }
     }
 
-    fn function(&self, function: FunctionValue<'c>) -> Result<(), BuilderError> {
-        let places: Vec<InstructionValue<'c>> =
-            function.get_basic_block_iter().flat_map(|block| block.get_instructions()).collect();
+    fn function(
+        &self,
+        function: FunctionValue<'c>,
+        places: &[InstructionValue<'c>],
+        covered: &Covered,
+        derived: &Derived,
+    ) -> Result<(), BuilderError> {
         let Some(first) = places.first() else { return Ok(()) };
-        let builder = self.builder_before(first, first);
-        let address = function.as_global_value().as_pointer_value();
-        builder.build_call(self.enter, &[address.into()], "")?;
-        let covered = record_loops(self.module, function, self.loops);
-        for &place in &places {
+        if !derived.private_functions.contains(&function.as_value_ref()) {
+            let builder = self.builder_before(first, first);
+            let address = function.as_global_value().as_pointer_value();
+            builder.build_call(self.enter, &[address.into()], "")?;
+        }
+        for &place in places {
             let value = place.as_value_ref();
             match covered.unless.get(&value) {
                 // SAFETY: a number that is computed where the loop is entered.
                 Some(whole) => self.even(place, unsafe { IntValue::new(*whole) })?,
-                None if covered.always.contains(&value) => {}
+                None if covered.always.contains(&value) || derived.has(value) => {}
                 None => self.instruction(place)?,
             }
         }
@@ -459,28 +500,68 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let declared = is_function && unsafe { LLVMIsDeclaration(callee) } != 0;
         // SAFETY: asks for the kind of any value.
         let assembly = unsafe { !inkwell::llvm_sys::core::LLVMIsAInlineAsm(callee).is_null() };
+        // SAFETY: only asked of assembly.
+        if assembly && unsafe { outside::assembly_may_synchronise(callee) } {
+            return self.around_assembly(place);
+        }
         if assembly || !is_pointer || (is_function && !declared) {
             return Ok(());
         }
+        let builder = self.builder_before(&place, &place);
+        // SAFETY: the callee is a pointer to a function.
+        let target = unsafe { PointerValue::new(callee) };
+        let outside = match is_function {
+            true => Outside::of(&name),
+            false => Outside::Unknown,
+        };
         if !is_function {
-            let operands = place.get_num_operands();
-            let target = place.get_operand(operands - 1).and_then(|operand| operand.value());
-            if let Some(BasicValueEnum::PointerValue(target)) = target {
-                let builder = self.builder_before(&place, &place);
-                builder.build_call(self.call, &[target.into()], "")?;
-            }
+            builder.build_call(self.call, &[target.into()], "")?;
         }
-        self.after_call(place)
+        match outside {
+            Outside::Unknown => {
+                builder.build_call(self.leave, &[target.into()], "")?;
+            }
+            Outside::Prints => {
+                builder.build_call(self.told, &[], "")?;
+            }
+            Outside::Quiet | Outside::Reads => {}
+        }
+        self.after_call(place, outside, target)
+    }
+
+    /// Assembly that accesses memory may be a lock.
+    fn around_assembly(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let Some(next) = place.get_next_instruction() else { return Ok(()) };
+        let nowhere = self.module.get_context().ptr_type(AddressSpace::default()).const_null();
+        let builder = self.builder_before(&place, &place);
+        builder.build_call(self.leave, &[nowhere.into()], "")?;
+        let builder = self.builder_before(&next, &place);
+        builder.build_call(self.back, &[nowhere.into()], "")?;
+        Ok(())
     }
 
     /// Writes down what the call returned, where control comes back.
-    fn after_call(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+    fn after_call(
+        &self,
+        place: InstructionValue<'c>,
+        outside: Outside,
+        target: PointerValue<'c>,
+    ) -> Result<(), BuilderError> {
         let next = match place.get_opcode() {
             InstructionOpcode::Invoke => normal_destination(place),
             _ => place.get_next_instruction(),
         };
         let Some(next) = next.filter(|_| !is_must_tail(place)) else { return Ok(()) };
         let builder = self.builder_before(&next, &place);
+        match outside {
+            Outside::Unknown => {
+                builder.build_call(self.back, &[target.into()], "")?;
+            }
+            Outside::Reads => {
+                builder.build_call(self.heard, &[], "")?;
+            }
+            Outside::Quiet | Outside::Prints => {}
+        }
         let value = self.as_long(&builder, place)?;
         let name = callee_name(place);
         if matches!(name.as_str(), "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")

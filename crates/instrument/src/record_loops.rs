@@ -26,6 +26,8 @@ use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
 
+use crate::derived::Derived;
+
 /// More blocks than this are not followed round a loop.
 const MOST_BLOCKS: usize = 16;
 
@@ -81,6 +83,8 @@ pub(crate) struct Covered {
     pub always: HashSet<LLVMValueRef>,
     /// Not while this number is other than zero.
     pub unless: HashMap<LLVMValueRef, LLVMValueRef>,
+    /// The blocks of all these loops.
+    pub blocks: HashSet<LLVMBasicBlockRef>,
 }
 
 /// Puts the records of the function's even loops where they end; the accesses and branches that
@@ -89,6 +93,7 @@ pub(crate) fn record_loops<'c>(
     module: &Module<'c>,
     function: FunctionValue<'c>,
     hooks: LoopHooks<'c>,
+    derived: &Derived,
 ) -> Covered {
     let mut covered = Covered::default();
     let mut found = Vec::new();
@@ -96,11 +101,12 @@ pub(crate) fn record_loops<'c>(
     unsafe {
         let mut block = LLVMGetFirstBasicBlock(function.as_value_ref());
         while !block.is_null() {
-            found.extend(Even::of(block));
+            found.extend(Even::of(block).filter(|even| !even.has_private(derived)));
             block = LLVMGetNextBasicBlock(block);
         }
     }
     for even in &found {
+        covered.blocks.extend(&even.blocks);
         // SAFETY: the loop's blocks are alive; a block is only added on its way out.
         unsafe {
             let whole = even.bound.map(|bound| is_long(module, even, bound));
@@ -228,6 +234,11 @@ impl Even {
             }
             (!even.accesses.is_empty()).then_some(even)
         }
+    }
+
+    /// Whether it accesses what is not recorded at all.
+    fn has_private(&self, derived: &Derived) -> bool {
+        self.accesses.iter().any(|piece| derived.private.contains(&piece.instruction))
     }
 
     /// What the comparison compares the counter with.

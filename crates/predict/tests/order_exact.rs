@@ -19,6 +19,97 @@ impl Random {
     }
 }
 
+/// A well-formed trace of forks, joins, nested sections, readers' sections and accesses. A lock that
+/// thread 2 takes to read is written as `R1.2` (each reader its own lock), for [`with_readers`].
+fn mixed_trace(seed: u64, threads: u64, length: usize) -> String {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut lines = Vec::new();
+    let mut held: Vec<Vec<(u64, bool)>> = vec![Vec::new(); threads as usize];
+    let mut started = vec![false; threads as usize];
+    let mut joined = vec![false; threads as usize];
+    started[0] = true;
+    for _ in 0..length * 40 {
+        if lines.len() >= length {
+            break;
+        }
+        let thread = random.below(threads) as usize;
+        let other = random.below(threads) as usize;
+        if joined[thread] {
+            continue;
+        }
+        if !started[thread] {
+            // Any running thread may fork it.
+            if started[other] && !joined[other] {
+                lines.push(format!("T{other}|fork(T{thread})|{}", lines.len()));
+                started[thread] = true;
+            }
+            continue;
+        }
+        let (location, variable, lock) = (lines.len(), random.below(2), random.below(3));
+        let taken = |alone: bool| {
+            let mut locks = held.iter().flatten();
+            locks.any(|(other, reads)| *other == lock && (alone || !reads))
+        };
+        let own = held[thread].iter().any(|(other, _)| *other == lock);
+        let name = |lock: u64, reads: bool| match reads {
+            true => format!("R{lock}.{thread}"),
+            false => format!("L{lock}"),
+        };
+        let operation = match random.below(12) {
+            0..=2 => format!("r(V{variable})"),
+            3..=4 => format!("w(V{variable})"),
+            5..=6 if !taken(true) => {
+                held[thread].push((lock, false));
+                format!("acq({})", name(lock, false))
+            }
+            7 if !taken(false) && !own => {
+                held[thread].push((lock, true));
+                format!("acq({})", name(lock, true))
+            }
+            8..=10 if !held[thread].is_empty() => {
+                let at = random.below(held[thread].len() as u64) as usize;
+                let (lock, reads) = held[thread].remove(at);
+                format!("rel({})", name(lock, reads))
+            }
+            11 if started[other] && !joined[other] && held[other].is_empty() && other != thread => {
+                // The first thread stays, or nobody would be left to go on.
+                if other == 0 {
+                    continue;
+                }
+                joined[other] = true;
+                format!("join(T{other})")
+            }
+            _ => continue,
+        };
+        lines.push(format!("T{thread}|{operation}|{location}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Makes the readers' own locks the one lock that they stand for.
+fn with_readers(mut trace: OrderTrace) -> OrderTrace {
+    let names: Vec<String> = trace.locks.iter().map(|name| name.to_string()).collect();
+    for event in &mut trace.events {
+        let (Kind::Acquire | Kind::Release) = event.kind else { continue };
+        let name = &names[event.object as usize];
+        let Some((lock, _)) = name.strip_prefix('R').and_then(|name| name.split_once('.')) else {
+            continue;
+        };
+        event.kind = match event.kind {
+            Kind::Acquire => Kind::AcquireShared,
+            _ => Kind::ReleaseShared,
+        };
+        // Where nobody takes it to write, one reader's name serves for all.
+        let stands_for = |other: &String| {
+            *other == format!("L{lock}") || other.starts_with(&format!("R{lock}."))
+        };
+        let writer = names.iter().position(|other| *other == format!("L{lock}"));
+        let object = writer.or_else(|| names.iter().position(stands_for));
+        event.object = object.unwrap_or_default() as u32;
+    }
+    trace
+}
+
 /// A well-formed trace: every thread a random walk, locks respected.
 fn random_trace(seed: u64, threads: u64, length: usize) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -77,7 +168,9 @@ fn all_races(trace: &OrderTrace) -> BTreeSet<(usize, usize)> {
             _ => {}
         }
     }
-    type State = (Vec<usize>, BTreeMap<u32, usize>, BTreeMap<u32, usize>);
+    /// How far each thread is, the last write of each variable, who holds each lock, and whether
+    /// alone.
+    type State = (Vec<usize>, BTreeMap<u32, usize>, BTreeMap<u32, Vec<(usize, bool)>>);
     let mut races = BTreeSet::new();
     let mut seen: HashSet<State> = HashSet::new();
     let mut work: Vec<State> = vec![(vec![0; threads], BTreeMap::new(), BTreeMap::new())];
@@ -116,9 +209,22 @@ fn all_races(trace: &OrderTrace) -> BTreeSet<(usize, usize)> {
                 Kind::Write => {
                     memory.insert(event.object, number);
                 }
-                Kind::Acquire if holders.insert(event.object, thread).is_some() => continue,
-                Kind::Release => {
-                    holders.remove(&event.object);
+                Kind::Acquire | Kind::AcquireShared => {
+                    let alone = event.kind == Kind::Acquire;
+                    let list = holders.entry(event.object).or_default();
+                    if list.iter().any(|(_, other)| alone || *other) {
+                        continue;
+                    }
+                    list.push((thread, alone));
+                    list.sort_unstable();
+                }
+                Kind::Release | Kind::ReleaseShared => {
+                    holders.entry(event.object).or_default().retain(|(other, _)| *other != thread);
+                }
+                Kind::Join
+                    if next[event.object as usize] < sequence[event.object as usize].len() =>
+                {
+                    continue;
                 }
                 _ => {}
             }
@@ -144,21 +250,47 @@ fn compare_all(seeds: std::ops::Range<u64>, threads: u64, length: usize, limits:
 
 fn compare(seed: u64, threads: u64, length: usize, limits: &Limits) -> Vec<Step> {
     let text = random_trace(seed, threads, length);
+    compare_trace(seed, &text, read(&text), limits)
+}
+
+fn read(text: &str) -> OrderTrace {
     let read = text::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(read.repairs.iter().all(|repair| repair.kind == RepairKind::UnknownThread));
-    let prediction = order::predict(&read.trace, limits);
-    common::check_all(&read.trace, &prediction);
+    assert!(read.repairs.iter().all(|repair| repair.kind == RepairKind::UnknownThread), "{text}");
+    read.trace
+}
+
+fn compare_trace(seed: u64, text: &str, trace: OrderTrace, limits: &Limits) -> Vec<Step> {
+    let prediction = order::predict(&trace, limits);
+    common::check_all(&trace, &prediction);
     let predicted: BTreeSet<(usize, usize)> = prediction
         .races
         .iter()
         .map(|race| (race.witness.candidate.first as usize, race.witness.candidate.second as usize))
         .collect();
     // Members of one class share their race; the exhaustive search names each of them.
-    let all = all_races(&read.trace);
+    let all = all_races(&trace);
     assert!(predicted.is_subset(&all), "seed {seed}: {predicted:?} not in {all:?}\n{text}");
     assert_eq!(all, predicted, "seed {seed}\n{text}");
     assert_eq!(prediction.counts.unknown, 0);
     prediction.races.iter().map(|race| race.step).collect()
+}
+
+/// Forks by any thread, joins, nested sections and readers' sections together: a race is predicted
+/// exactly when the exhaustive search finds one, each with a witness that the checker accepts.
+#[test]
+fn forks_joins_and_readers() {
+    let (mut found, mut kinds) = (Found::new(), BTreeSet::new());
+    for seed in 10_000..11_200 {
+        let (threads, length) = (2 + seed % 4, 14 + seed as usize % 9);
+        let text = mixed_trace(seed, threads, length);
+        let trace = with_readers(read(&text));
+        kinds.extend(trace.events.iter().map(|event| event.kind));
+        for step in compare_trace(seed, &text, trace, &Limits::default()) {
+            *found.entry(step).or_default() += 1;
+        }
+    }
+    assert!(found.values().sum::<usize>() > 500, "{found:?}");
+    assert!([Kind::Fork, Kind::Join, Kind::AcquireShared].iter().all(|kind| kinds.contains(kind)));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::locations::{PlaceId, Places, extent_of};
 use super::model::{self, Answer, MOST_NODES};
 use super::order::order_with;
+use super::outside;
 use super::path::{EventKind, Extent, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
 use super::shape::{KnownPairs, Shape, SiteFilter};
@@ -99,6 +100,10 @@ pub struct RecordedPrediction {
     pub shape: Shape,
     /// How many lines the candidates were filtered to.
     pub filtered_to: Option<usize>,
+    /// OpenMP's runtime did not tell its order, so nothing is predicted.
+    pub is_silent: bool,
+    /// Calls whose order was kept because they may synchronise.
+    pub unknown_calls: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -178,11 +183,15 @@ pub fn predict_recording(
         }
     }
     let is_known = |pair: PairKey| known.has(program, pair);
-    if detector >= Detector::NoBranches {
+    let is_silent = outside::is_silent(program, recording);
+    if is_silent {
+        races.clear();
+    } else if detector >= Detector::NoBranches {
         let mut all = accesses(&scene, detector == Detector::Full);
         all.retain(|access| allowed(access.spot));
         value_steps(&scene, &all, limits, &is_known, &mut races, &mut found, &mut counts);
     }
+    let unknown_calls = outside::unknown_calls(recording);
     counts.variants += races.len() as u64;
     let locks = order.trace.locks.clone();
     let events = recording.threads.iter().map(|thread| thread.records.len()).sum();
@@ -199,6 +208,8 @@ pub fn predict_recording(
         events,
         shape,
         filtered_to,
+        is_silent,
+        unknown_calls,
     }
 }
 

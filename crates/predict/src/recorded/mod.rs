@@ -6,6 +6,7 @@ pub mod locations;
 mod model;
 mod operators;
 mod order;
+mod outside;
 pub mod path;
 pub mod report;
 pub mod scene;

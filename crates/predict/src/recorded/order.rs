@@ -6,7 +6,7 @@
 //! after the post that allowed it; a `pthread_once` after its routine; a read of a descriptor after
 //! what was written to it; a failed try while the lock is held.
 
-use racewarden_trace::binary::{Record, Recording, SyncOp};
+use racewarden_trace::binary::{BESIDE, Record, Recording, SyncOp};
 use racewarden_trace::{Event, Kind, Location, OrderTrace, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -71,6 +71,19 @@ struct Condition {
     signals: Vec<(u32, bool)>,
 }
 
+/// Something that things are put into and got from.
+#[derive(Default)]
+struct Channel {
+    /// The token of the last thing that was put in order.
+    last: Option<u32>,
+    /// Tokens of what was put without an order; all that is put between two gets shares one.
+    beside: Vec<u32>,
+    /// Nothing was got since the last of them was made.
+    is_open: bool,
+    /// How many of them each thread has waited for.
+    awaited: FxHashMap<usize, usize>,
+}
+
 struct Builder<'r> {
     recording: &'r Recording,
     places: &'r Places,
@@ -85,8 +98,7 @@ struct Builder<'r> {
     semaphores: FxHashMap<u64, (u64, u64, u64)>,
     semaphore_tokens: FxHashMap<(u64, u64), u32>,
     onces: FxHashMap<u64, u32>,
-    /// The token of the last thing put into each channel.
-    channels: FxHashMap<u64, u32>,
+    channels: FxHashMap<u64, Channel>,
     /// Objects that a try failed on, each with the token of the last operation. A failure depends
     /// on the state of the object, so all its operations keep their order.
     chained: FxHashMap<u64, Option<u32>>,
@@ -287,20 +299,8 @@ impl<'r> Builder<'r> {
                     self.push(origin, Kind::Await, token, at);
                 }
             }
-            SyncOp::Put => {
-                // All that is put keeps its order, so the last stands for all.
-                if let Some(&token) = self.channels.get(&object) {
-                    self.push(origin, Kind::Await, token, at);
-                }
-                let token = self.token();
-                self.channels.insert(object, token);
-                self.push(origin, Kind::Notify, token, at);
-            }
-            SyncOp::Got => {
-                if let Some(&token) = self.channels.get(&object) {
-                    self.push(origin, Kind::Await, token, at);
-                }
-            }
+            SyncOp::Put => self.put(origin, object, extra, at),
+            SyncOp::Got => self.got(origin, object, at),
             // Whoever accesses the block must have done so before.
             SyncOp::Free => self.accesses(origin, false, true, at),
             SyncOp::SemTryFailed | SyncOp::Alloc => {}
@@ -309,6 +309,42 @@ impl<'r> Builder<'r> {
             let token = self.token();
             self.push(origin, Kind::Notify, token, at);
             self.chained.insert(object, Some(token));
+        }
+    }
+
+    /// All that is put in order keeps it, so the last stands for all.
+    fn put(&mut self, origin: (usize, usize), object: u64, extra: u64, at: Option<Location>) {
+        let last = self.channels.entry(object).or_default().last;
+        if extra != BESIDE {
+            if let Some(token) = last {
+                self.push(origin, Kind::Await, token, at);
+            }
+            let token = self.token();
+            self.push(origin, Kind::Notify, token, at);
+            self.channels.entry(object).or_default().last = Some(token);
+            return;
+        }
+        let fresh = self.result.trace.tokens;
+        let channel = self.channels.entry(object).or_default();
+        let token = match channel.beside.last() {
+            Some(token) if channel.is_open => *token,
+            _ => {
+                channel.beside.push(fresh);
+                channel.is_open = true;
+                self.result.trace.tokens += 1;
+                fresh
+            }
+        };
+        self.push(origin, Kind::Notify, token, at);
+    }
+
+    fn got(&mut self, origin: (usize, usize), object: u64, at: Option<Location>) {
+        let Some(channel) = self.channels.get_mut(&object) else { return };
+        channel.is_open = false;
+        let seen = channel.awaited.insert(origin.0, channel.beside.len()).unwrap_or(0);
+        let tokens: Vec<u32> = channel.beside[seen..].iter().copied().chain(channel.last).collect();
+        for token in tokens {
+            self.push(origin, Kind::Await, token, at);
         }
     }
 

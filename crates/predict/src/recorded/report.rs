@@ -61,6 +61,19 @@ pub fn report(program: &Program, recording: &Recording, prediction: &RecordedPre
             report.notes.push(Note::weakens(Engine::Predict, text));
         }
     }
+    if prediction.is_silent {
+        let text = "the OpenMP runtime did not tell how it orders threads (a libomp with the tool \
+                    interface does): nothing was predicted";
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
+    if prediction.unknown_calls > 0 {
+        let text = format!(
+            "{} calls of functions outside the program may have synchronised: what came before one \
+             stays before what came after a later one",
+            prediction.unknown_calls
+        );
+        report.notes.push(Note::info(Engine::Predict, text));
+    }
     if let Some(window) = recording.header.get("window") {
         let text = format!("only the first {window} events of the run were recorded");
         report.notes.push(Note::weakens(Engine::Predict, text));

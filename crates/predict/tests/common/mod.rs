@@ -60,6 +60,7 @@ pub fn check(
     let mut happened = vec![false; trace.events.len()];
     let mut last_write: HashMap<u32, usize> = HashMap::new();
     let mut holder: HashMap<u32, usize> = HashMap::new();
+    let mut readers: HashMap<u32, Vec<usize>> = HashMap::new();
     let may_go = |number: usize, next: &[usize], happened: &[bool]| {
         let thread = trace.events[number].thread.index();
         sequence[thread].get(next[thread]) == Some(&number)
@@ -83,6 +84,22 @@ pub fn check(
                 if let Some(other) = holder.insert(event.object, thread) {
                     return Err(format!("lock of {number} is held by thread {other}"));
                 }
+                if readers.get(&event.object).is_some_and(|list| !list.is_empty()) {
+                    return Err(format!("lock of {number} is held by readers"));
+                }
+            }
+            Kind::AcquireShared => {
+                if let Some(other) = holder.get(&event.object) {
+                    return Err(format!("lock of {number} is held by thread {other}"));
+                }
+                readers.entry(event.object).or_default().push(thread);
+            }
+            Kind::ReleaseShared => {
+                let list = readers.entry(event.object).or_default();
+                let Some(at) = list.iter().position(|other| *other == thread) else {
+                    return Err(format!("lock of {number} is not read by its thread"));
+                };
+                list.remove(at);
             }
             Kind::Release if holder.remove(&event.object) != Some(thread) => {
                 return Err(format!("lock of {number} is not held by its thread"));

@@ -3,11 +3,12 @@
 //! A write to a pipe, a file, a socket or an event comes before a read that may have got it. Which
 //! write a read got is not known, so it is taken to be after all of them, and they keep their order:
 //! that rules schedules out and makes none up. Both ends of a pipe, and a file, are known by their
-//! inode; all sockets and events count as one channel. Polling alone orders nothing here.
+//! inode; all sockets and events count as one channel. Closing an end is a write, since a reader
+//! sees it. What polls, and what reads through a stream of the C library, may have got anything.
 
 use std::ffi::{c_char, c_int, c_void};
 
-use racewarden_trace::binary::SyncOp;
+use racewarden_trace::binary::{BESIDE, SyncOp};
 
 use super::threads::sync;
 use crate::real;
@@ -30,6 +31,12 @@ fn channel(descriptor: c_int) -> u64 {
     }
 }
 
+/// Everything that was put into descriptors and streams.
+pub const ALL: u64 = (1 << 63) | 2;
+
+/// What was put into streams of the C library.
+pub const STREAMS: u64 = (1 << 63) | 4;
+
 /// The call may change `errno`, which the program is to see as its own call left it.
 fn told(op: SyncOp, descriptor: c_int) {
     // SAFETY: the C library gives each thread its own.
@@ -37,6 +44,9 @@ fn told(op: SyncOp, descriptor: c_int) {
         let errno = libc::__errno_location();
         let kept = *errno;
         sync(op, channel(descriptor), 0);
+        if op == SyncOp::Put {
+            sync(op, ALL, BESIDE);
+        }
         *errno = kept;
     }
 }
@@ -63,6 +73,10 @@ writes! {
     sendto(buffer: Pointer, count: usize, flags: c_int, to: Pointer, length: u32) -> isize;
     sendmsg(message: Pointer, flags: c_int) -> isize;
     eventfd_write(value: u64) -> c_int;
+    pwrite64(buffer: Pointer, count: usize, offset: i64) -> isize;
+    close() -> c_int;
+    shutdown(how: c_int) -> c_int;
+    connect(to: Pointer, length: u32) -> c_int;
 }
 
 macro_rules! reads {
@@ -76,6 +90,8 @@ macro_rules! reads {
             let result = unsafe { real(descriptor $(, $argument)*) };
             if result >= 0 {
                 told(SyncOp::Got, descriptor);
+                // A stream may have written it.
+                sync(SyncOp::Got, STREAMS, 0);
             }
             result
         }
@@ -90,6 +106,36 @@ reads! {
     recvfrom(buffer: Pointer, count: usize, flags: c_int, from: Pointer, length: Pointer) -> isize;
     recvmsg(message: Pointer, flags: c_int) -> isize;
     eventfd_read(value: Pointer) -> c_int;
+    pread64(buffer: Pointer, count: usize, offset: i64) -> isize;
+    accept(from: Pointer, length: Pointer) -> c_int;
+    accept4(from: Pointer, length: Pointer, flags: c_int) -> c_int;
+}
+
+/// Something is there, from whoever put something anywhere.
+macro_rules! polls {
+    ($($name:ident($($argument:ident : $type:ty),*);)*) => {$(
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            let real = real!($name: fn($($type),*) -> c_int);
+            // SAFETY: passes the program's own arguments on.
+            let result = unsafe { real($($argument),*) };
+            if result > 0 {
+                sync(SyncOp::Got, ALL, 0);
+            }
+            result
+        }
+    )*};
+}
+
+polls! {
+    poll(list: Pointer, count: u64, limit: c_int);
+    ppoll(list: Pointer, count: u64, limit: Pointer, signals: Pointer);
+    select(count: c_int, read: Pointer, write: Pointer, except: Pointer, limit: Pointer);
+    pselect(count: c_int, read: Pointer, write: Pointer, except: Pointer, limit: Pointer, signals: Pointer);
+    epoll_wait(descriptor: c_int, list: Pointer, count: c_int, limit: c_int);
+    epoll_pwait(descriptor: c_int, list: Pointer, count: c_int, limit: c_int, signals: Pointer);
 }
 
 macro_rules! declares {

@@ -1,9 +1,9 @@
 //! What instrumented code calls.
 
-use racewarden_trace::binary::{AccessTag, Record};
+use racewarden_trace::binary::{AccessTag, BESIDE, Record, SyncOp, UNKNOWN_CODE};
 
 use super::places;
-use super::threads::{Recorder, with};
+use super::threads::{self, Recorder, sync, with};
 
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
@@ -310,6 +310,40 @@ pub unsafe extern "C" fn __racewarden_record_call(target: u64) {
 }
 
 /// # Safety
+/// Called before a call of a function that may synchronise in its own way, if it is not one of the
+/// program's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_leave(target: u64) {
+    if !threads::is_own(target) {
+        sync(SyncOp::Put, UNKNOWN_CODE, BESIDE);
+    }
+}
+
+/// # Safety
+/// Called after such a call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_back(target: u64) {
+    if !threads::is_own(target) {
+        sync(SyncOp::Got, UNKNOWN_CODE, 0);
+    }
+}
+
+/// # Safety
+/// Called before output through a stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_told() {
+    sync(SyncOp::Put, super::channels::STREAMS, BESIDE);
+    sync(SyncOp::Put, super::channels::ALL, BESIDE);
+}
+
+/// # Safety
+/// Called after input from a stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_heard() {
+    sync(SyncOp::Got, super::channels::ALL, 0);
+}
+
+/// # Safety
 /// Called after a call that left the unit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_return(value: u64) {
@@ -321,6 +355,8 @@ pub unsafe extern "C" fn __racewarden_record_return(value: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __racewarden_record_unwind(function: u64) {
     with(|recorder| recorder.buffer.push(&Record::Unwind { function }));
+    // It may come out of a call that was not recorded.
+    sync(SyncOp::Got, UNKNOWN_CODE, 0);
 }
 
 /// # Safety

@@ -11,6 +11,7 @@
 mod channels;
 mod hooks;
 mod memory;
+mod openmp;
 mod places;
 mod requests;
 mod signals;

@@ -46,6 +46,37 @@ takes! {
     pthread_rwlock_rdlock() => AcquireShared;
     pthread_rwlock_tryrdlock() => AcquireShared;
     pthread_rwlock_timedrdlock(limit: Pointer) => AcquireShared;
+    pthread_rwlock_clockwrlock(clock: i32, limit: Pointer) => Acquire;
+    pthread_rwlock_clockrdlock(clock: i32, limit: Pointer) => AcquireShared;
+}
+
+/// C11: glibc calls its pthread functions internally, so these do not pass those above.
+macro_rules! takes_c11 {
+    ($($name:ident($($argument:ident : $type:ty),*);)*) => {$(
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(lock: Pointer $(, $argument: $type)*) -> i32 {
+            const SUCCESS: i32 = 0;
+            const BUSY: i32 = 1;
+            const TIMED_OUT: i32 = 4;
+            let real = real!($name: fn(Pointer $(, $type)*) -> i32);
+            // SAFETY: passes the program's own arguments on.
+            let status = unsafe { real(lock $(, $argument)*) };
+            match status {
+                SUCCESS => sync(SyncOp::Acquire, lock as u64, 0),
+                BUSY | TIMED_OUT => sync(SyncOp::TryFailed, lock as u64, 0),
+                _ => {}
+            }
+            status
+        }
+    )*};
+}
+
+takes_c11! {
+    mtx_lock();
+    mtx_trylock();
+    mtx_timedlock(limit: Pointer);
 }
 
 /// Gives back: recorded before the call. A reader-writer lock's mode is known from its taking.
@@ -63,7 +94,7 @@ macro_rules! gives {
     )*};
 }
 
-gives!(pthread_mutex_unlock, pthread_spin_unlock, pthread_rwlock_unlock);
+gives!(pthread_mutex_unlock, pthread_spin_unlock, pthread_rwlock_unlock, mtx_unlock);
 
 macro_rules! waits {
     ($($name:ident($($argument:ident : $type:ty),*);)*) => {$(
@@ -92,6 +123,8 @@ waits! {
     pthread_cond_wait();
     pthread_cond_timedwait(limit: Pointer);
     pthread_cond_clockwait(clock: i32, limit: Pointer);
+    cnd_wait();
+    cnd_timedwait(limit: Pointer);
 }
 
 /// Recorded before the call, whatever comes of it.
@@ -112,6 +145,8 @@ macro_rules! tells {
 tells! {
     pthread_cond_signal => Signal;
     pthread_cond_broadcast => Broadcast;
+    cnd_signal => Signal;
+    cnd_broadcast => Broadcast;
     sem_post => SemPost;
 }
 
@@ -171,6 +206,7 @@ sem_waits! {
     sem_wait();
     sem_trywait();
     sem_timedwait(limit: Pointer);
+    sem_clockwait(clock: i32, limit: Pointer);
 }
 
 /// The routine of a `pthread_once` that this thread may have to run.
@@ -201,4 +237,12 @@ pub unsafe extern "C" fn pthread_once(once: Pointer, routine: extern "C" fn()) -
     tls::set_extra(outer);
     sync(SyncOp::OncePassed, once as u64, 0);
     status
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn call_once(once: Pointer, routine: extern "C" fn()) {
+    // SAFETY: glibc's flag is that of `pthread_once`.
+    unsafe { pthread_once(once, routine) };
 }

@@ -181,20 +181,62 @@ unsafe extern "C" {
     static AFTER_SYMBOLS: SymbolRow;
 }
 
+/// The addresses of the program's own functions: a table that is probed from an address's place
+/// on, never full.
+static OWN: AtomicPtr<Vec<u64>> = AtomicPtr::new(std::ptr::null_mut());
+
+fn home(address: u64, size: usize) -> usize {
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % size
+}
+
+/// Whether the function is instrumented.
+pub fn is_own(function: u64) -> bool {
+    // SAFETY: never changed once it is there.
+    let Some(table) = (unsafe { OWN.load(Ordering::Acquire).as_ref() }) else { return false };
+    let mut at = home(function, table.len());
+    loop {
+        match table[at] {
+            0 => return false,
+            own if own == function => return true,
+            _ => at = (at + 1) % table.len(),
+        }
+    }
+}
+
+fn keep_own(functions: &[u64]) {
+    let mut table = vec![0; functions.len() * 2 + 1];
+    for &function in functions {
+        let mut at = home(function, table.len());
+        while table[at] != 0 && table[at] != function {
+            at = (at + 1) % table.len();
+        }
+        table[at] = function;
+    }
+    OWN.store(Box::into_raw(Box::new(table)), Ordering::Release);
+}
+
 fn write_symbols() {
     use std::fmt::Write;
     let mut text = String::new();
+    let mut functions = Vec::new();
     let (mut at, end) = (&raw const FIRST_SYMBOL, &raw const AFTER_SYMBOLS);
     while at < end {
         // SAFETY: the linker's marks enclose the rows that the pass put into the section.
         let row = unsafe { &*at };
         // SAFETY: every row names its symbol by a C string.
         let name = unsafe { CStr::from_ptr(row.name) }.to_string_lossy();
-        let kind = if row.kind == 0 { 'f' } else { 'g' };
+        let kind = match row.kind {
+            0 => 'f',
+            2 => 'c',
+            3 => 'x',
+            _ => 'g',
+        };
+        functions.extend(matches!(kind, 'f' | 'c').then_some(row.address));
         let _ = writeln!(text, "{kind} {} {:x} {name}", row.unit, row.address);
         // SAFETY: stays within the section or one past its end.
         at = unsafe { at.add(1) };
     }
+    keep_own(&functions);
     writer::write(ChunkKind::Symbols, 0, text.as_bytes());
 }
 
@@ -295,10 +337,35 @@ pub unsafe extern "C" fn pthread_create(
         Start,
         *mut c_void,
     ) -> i32);
+    // SAFETY: passes the program's own arguments on.
+    creating(thread, start, argument, |start, argument| unsafe {
+        real(thread, attributes, start, argument)
+    })
+}
+
+/// # Safety
+/// As the C library's. A routine of C11 returns a number where others return a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thrd_create(
+    thread: *mut libc::pthread_t,
+    start: Start,
+    argument: *mut c_void,
+) -> i32 {
+    let real = real!(thrd_create: fn(*mut libc::pthread_t, Start, *mut c_void) -> i32);
+    // SAFETY: passes the program's own arguments on.
+    creating(thread, start, argument, |start, argument| unsafe { real(thread, start, argument) })
+}
+
+/// Creates a thread, with our start in front of the program's.
+fn creating(
+    thread: *mut libc::pthread_t,
+    start: Start,
+    argument: *mut c_void,
+    create: impl FnOnce(Start, *mut c_void) -> i32,
+) -> i32 {
     let pointer = tls::state();
     if pointer <= ENDED || !writer::is_recording() {
-        // SAFETY: passes the program's own arguments on.
-        return unsafe { real(thread, attributes, start, argument) };
+        return create(start, argument);
     }
     // SAFETY: only this thread uses its recorder.
     let parent = unsafe { &mut *(pointer as *mut Recorder) };
@@ -307,8 +374,7 @@ pub unsafe extern "C" fn pthread_create(
     let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
     sync(SyncOp::Fork, u64::from(number), 0);
     let birth = Box::into_raw(Box::new(Birth { start, argument, name, number }));
-    // SAFETY: passes the program's own arguments on, with our start in front of the program's.
-    let result = unsafe { real(thread, attributes, born, birth.cast()) };
+    let result = create(born, birth.cast());
     if result == 0 {
         let _guard = HANDLES.lock();
         // SAFETY: the lock is held; the C library has written the handle.
@@ -362,6 +428,7 @@ joins! {
     pthread_tryjoin_np();
     pthread_timedjoin_np(limit: *const c_void);
     pthread_clockjoin_np(clock: i32, limit: *const c_void);
+    thrd_join();
 }
 
 /// `_exit` and its kind skip the exit handlers.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::chunk::{ChunkKind, read_chunk, write_chunk};
-use super::{Decoder, MAGIC, Record, VERSION};
+use super::{Decoder, MAGIC, OLDEST_VERSION, Record, VERSION};
 
 /// What the recorder's caller knew about the program: `key=value` lines, a key may repeat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +38,12 @@ impl Header {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
     Function,
+    /// A function whose start is not recorded: it is known where it is called.
+    CalledFunction,
     Global,
+    /// Not a symbol: its name lists the instructions of the function at its address that have no
+    /// records.
+    LeftOut,
 }
 
 /// A function or global of the program and where it was loaded.
@@ -180,7 +185,7 @@ fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), FileError> {
     }
     let fixed = bytes.get(4..12).ok_or(FileError::Header)?;
     let version = u16::from_le_bytes([fixed[0], fixed[1]]);
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(FileError::Version(version));
     }
     let length = u32::from_le_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]) as usize;
@@ -201,7 +206,10 @@ fn symbols(content: &[u8]) -> Vec<Symbol> {
             let mut fields = line.splitn(4, ' ');
             let kind = match fields.next()? {
                 "f" => SymbolKind::Function,
-                _ => SymbolKind::Global,
+                "c" => SymbolKind::CalledFunction,
+                "g" => SymbolKind::Global,
+                "x" => SymbolKind::LeftOut,
+                _ => return None,
             };
             let unit = fields.next()?.parse().ok()?;
             let address = u64::from_str_radix(fields.next()?, 16).ok()?;

@@ -12,8 +12,12 @@ mod file;
 pub mod record;
 
 pub use file::{FileError, Header, RecordedThread, Recording, Symbol, SymbolKind, compressed};
-pub use record::{ACCESS_ROOM, AccessTag, Decoder, Encoder, Record, SyncOp};
+pub use record::{
+    ACCESS_ROOM, AccessTag, BESIDE, Decoder, Encoder, OPENMP_TELLS, Record, SyncOp, UNKNOWN_CODE,
+};
 
 /// The first bytes of every trace.
 pub const MAGIC: &[u8; 4] = b"RWT\x1a";
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
+/// The oldest version that is still read: it only lacks what may be left out since.
+pub const OLDEST_VERSION: u16 = 2;

@@ -47,11 +47,21 @@ pub enum SyncOp {
     /// `extra` is the size.
     Alloc = 24,
     Free = 25,
-    /// Something is handed over through `object`: a descriptor, or what the program declares.
+    /// Something is handed over through `object`: a descriptor, or what the program declares. What
+    /// is put keeps its order, unless `extra` is [`BESIDE`].
     Put = 26,
     /// May have got all that was put before.
     Got = 27,
 }
+
+/// Puts with this `extra` keep no order among themselves.
+pub const BESIDE: u64 = 1;
+
+/// What code that is neither instrumented nor known may hand over.
+pub const UNKNOWN_CODE: u64 = (1 << 63) | 3;
+
+/// Put when OpenMP's runtime begins to tell its order.
+pub const OPENMP_TELLS: u64 = 7 << 61;
 
 impl SyncOp {
     /// Whether `object` is a thread's number and not an address.

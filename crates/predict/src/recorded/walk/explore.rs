@@ -200,6 +200,25 @@ impl Side<'_> {
             return self.done(spot.inst, val);
         }
         match &instruction.op {
+            Op::Load { address, size, .. }
+                if let Some(slot) = self.machine.private_slot(address) =>
+            {
+                let val = self.machine.private_load(slot, address, *size as u32);
+                let val = self.machine.loaded(instruction.ty, *size as u32, val);
+                self.done(spot.inst, val)
+            }
+            Op::Store { address, value, size, .. }
+                if let Some(slot) = self.machine.private_slot(address) =>
+            {
+                let val = self.machine.stored(value, *size as u32);
+                self.machine.private_store(slot, address, *size as u32, val);
+                self.machine.advance();
+                Next::On
+            }
+            Op::Alloca { .. } if self.machine.is_left_out() => {
+                let address = self.machine.open_slot(spot.inst);
+                self.done(spot.inst, address)
+            }
             Op::Load { address, size, order, .. } => {
                 self.machine.visit();
                 match self.load(address, *size, order.is_some()) {

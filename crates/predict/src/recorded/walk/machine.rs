@@ -9,6 +9,7 @@ use super::super::expr::{Arena, ExprId, Val, mask};
 use super::super::locations::{PlaceId, Places};
 use super::super::path::{EventKind, PathEvent, Spot};
 use super::Image;
+use super::private::Slot;
 
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -22,6 +23,8 @@ pub struct Frame {
     pub returns: bool,
     /// Called by code outside: when it returns, that code goes on.
     pub callback: bool,
+    /// Local memory that was not recorded.
+    pub slots: Vec<Slot>,
 }
 
 /// The state of one thread.
@@ -87,6 +90,7 @@ impl<'a> Machine<'a> {
             arguments,
             returns: false,
             callback: false,
+            slots: Vec::new(),
         });
     }
 

@@ -6,20 +6,23 @@
 //! assembly, code outside) becomes *opaque*: its inputs are pinned to what they were, so its result
 //! is what it was, and the recording gives it where it reaches memory or a branch.
 //!
-//! Loops over arrays that the recorder wrote down as a whole are passed over (`even`).
+//! Loops over arrays that the recorder wrote down as a whole are passed over (`even`). What it left
+//! out because it can be computed here, is: branches, and local memory (`private`).
 //!
 //! A stream that does not fit the program ends the thread's path there: what came before is still
 //! a path of the program.
 
+mod calls;
 mod even;
 mod explore;
 mod machine;
+mod private;
 mod replay;
 
-use racewarden_ir::{FunctionId, GlobalId, Linkage, Program};
+use racewarden_ir::{FunctionId, GlobalId, InstId, Linkage, Program};
 use racewarden_trace::binary::{Recording, SymbolKind};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::Places;
 use super::path::ThreadPath;
@@ -31,6 +34,10 @@ pub struct Image<'p> {
     functions: FxHashMap<u64, FunctionId>,
     function_addresses: FxHashMap<FunctionId, u64>,
     global_addresses: FxHashMap<GlobalId, u64>,
+    /// Functions whose start is not recorded.
+    called: FxHashSet<FunctionId>,
+    /// Per function: instructions without records.
+    left_out: Vec<Option<FxHashSet<InstId>>>,
 }
 
 impl<'p> Image<'p> {
@@ -51,22 +58,29 @@ impl<'p> Image<'p> {
             functions: FxHashMap::default(),
             function_addresses: FxHashMap::default(),
             global_addresses: FxHashMap::default(),
+            called: FxHashSet::default(),
+            left_out: vec![None; module.function_ids().count()],
         };
         let mut globals: FxHashMap<&str, Vec<u64>> = FxHashMap::default();
         for symbol in &recording.symbols {
             let name = symbol.name.as_str();
             match symbol.kind {
-                SymbolKind::Function => {
+                SymbolKind::Function | SymbolKind::CalledFunction => {
                     let found =
                         by_name.get(&(name, Some(symbol.unit))).or(by_name.get(&(name, None)));
                     if let Some(&id) = found {
                         image.functions.insert(symbol.address, id);
                         image.function_addresses.entry(id).or_insert(symbol.address);
+                        if symbol.kind == SymbolKind::CalledFunction {
+                            image.called.insert(id);
+                        }
                     }
                 }
                 SymbolKind::Global => globals.entry(name).or_default().push(symbol.address),
+                SymbolKind::LeftOut => {}
             }
         }
+        image.find_left_out(recording);
         for id in module.global_ids() {
             let global = module.global(id);
             // Two statics of one name cannot be told apart by it: their addresses stay unknown.
@@ -77,6 +91,22 @@ impl<'p> Image<'p> {
             }
         }
         image
+    }
+
+    fn find_left_out(&mut self, recording: &Recording) {
+        let lists = recording.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::LeftOut);
+        for symbol in lists {
+            let Some(id) = self.functions.get(&symbol.address) else { continue };
+            let numbers = symbol.name.split(',').filter_map(|number| number.parse().ok());
+            if let Some(list) = self.left_out.get_mut(id.index()) {
+                *list = Some(numbers.map(InstId).collect());
+            }
+        }
+    }
+
+    /// The instructions of the function that have no records, if there are any.
+    fn left_out(&self, function: FunctionId) -> Option<&FxHashSet<InstId>> {
+        self.left_out.get(function.index())?.as_ref()
     }
 
     /// The name of the global that holds the address, with the offset in it.

@@ -1,17 +1,19 @@
 //! Follows one thread's stream.
 
-use racewarden_ir::{Callee, CompareOp, FunctionId, InstId, Op, RmwOp, TypeId, Value};
+use racewarden_ir::{CompareOp, InstId, Op, RmwOp, TypeId, Value};
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::FxHashMap;
 
 use super::super::expr::{ExprKind, Val};
-use super::super::locations::{PlaceId, Places, extent_of, sequence_of};
-use super::super::path::{EventKind, PathEvent, Spot, ThreadPath};
+use super::super::locations::{PlaceId, Places, extent_of};
+use super::super::path::{EventKind, Spot, ThreadPath};
 use super::machine::Machine;
 use super::{Image, explore};
 
 /// Most dynamic instances of one side of one branch that are explored.
 const MOST_DETOURS: u32 = 4;
+/// Most branches in a row that have no records: the trace may end within a loop.
+const MOST_UNRECORDED: u64 = 1 << 28;
 /// Most sides explored in one thread.
 const MOST_DETOURS_IN_ALL: usize = 400;
 
@@ -43,6 +45,7 @@ pub(super) fn walk_thread(
         explored: FxHashMap::default(),
         explores: detours,
         saved: FxHashMap::default(),
+        unrecorded: 0,
     };
     let stop = replay.top_level();
     let cut = match stop {
@@ -60,47 +63,23 @@ pub(super) fn walk_thread(
     }
 }
 
-/// Functions outside that leave the program's own variables alone.
-fn touches_nothing(name: &str) -> bool {
-    explore::only_prints(name)
-        || ["pthread_", "sem_", "thrd_", "mtx_", "cnd_"].iter().any(|p| name.starts_with(p))
-        || matches!(
-            name,
-            "malloc"
-                | "calloc"
-                | "realloc"
-                | "free"
-                | "exit"
-                | "abort"
-                | "rand"
-                | "random"
-                | "time"
-                | "clock"
-                | "getpid"
-                | "syscall"
-                | "srand"
-        )
-}
-
-fn is_setjmp(name: &str) -> bool {
-    matches!(name, "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")
-}
-
 pub(super) struct Replay<'a> {
     pub(super) machine: Machine<'a>,
-    records: &'a [Record],
-    at: usize,
-    thread: usize,
+    pub(super) records: &'a [Record],
+    pub(super) at: usize,
+    pub(super) thread: usize,
     detours: Vec<super::super::path::Detour>,
     explored: FxHashMap<(Spot, bool), u32>,
     explores: bool,
     /// Where `setjmp` was called with each buffer: how many frames there were, and the call.
-    saved: FxHashMap<u64, (usize, Spot)>,
+    pub(super) saved: FxHashMap<u64, (usize, Spot)>,
+    /// Branches since the last record.
+    unrecorded: u64,
 }
 
 impl<'a> Replay<'a> {
     /// The next record that is not only about initial contents.
-    fn peek(&mut self) -> Option<&'a Record> {
+    pub(super) fn peek(&mut self) -> Option<&'a Record> {
         while let Some(Record::Initial { .. }) = self.records.get(self.at) {
             self.at += 1;
         }
@@ -110,6 +89,7 @@ impl<'a> Replay<'a> {
     pub(super) fn next(&mut self) -> Result<(usize, &'a Record), Stop> {
         let record = self.peek().ok_or(Stop::End)?;
         self.at += 1;
+        self.unrecorded = 0;
         Ok((self.at - 1, record))
     }
 
@@ -159,7 +139,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn enter_from_outside(&mut self, address: u64, record: &Record) -> Step {
+    pub(super) fn enter_from_outside(&mut self, address: u64, record: &Record) -> Step {
         let Some(&function) = self.machine.image.functions.get(&address) else {
             return Err(self.mismatch("a known function", record));
         };
@@ -188,6 +168,29 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         match &instruction.op {
+            Op::Load { address, size, .. }
+                if let Some(slot) = self.machine.private_slot(address) =>
+            {
+                let val = self.machine.private_load(slot, address, *size as u32);
+                let val = self.machine.loaded(instruction.ty, *size as u32, val);
+                self.machine.set(spot.inst, val);
+                self.machine.advance();
+                Ok(())
+            }
+            Op::Store { address, value, size, .. }
+                if let Some(slot) = self.machine.private_slot(address) =>
+            {
+                let val = self.machine.stored(value, *size as u32);
+                self.machine.private_store(slot, address, *size as u32, val);
+                self.machine.advance();
+                Ok(())
+            }
+            Op::Alloca { .. } if self.machine.is_left_out() => {
+                let address = self.machine.open_slot(spot.inst);
+                self.machine.set(spot.inst, address);
+                self.machine.advance();
+                Ok(())
+            }
             Op::Load { address, order, .. } => {
                 self.load(spot.inst, instruction.ty, address, order.is_some())
             }
@@ -449,11 +452,15 @@ impl<'a> Replay<'a> {
         then: racewarden_ir::BlockId,
         otherwise: racewarden_ir::BlockId,
     ) -> Step {
-        let (_, record) = self.own()?;
-        let value = match *record {
-            Record::Branch { value } => value,
-            Record::Loop { rounds } => return self.even_loop(spot, [then, otherwise], rounds),
-            _ => return Err(self.mismatch("a branch", record)),
+        let value = if self.machine.is_left_out() {
+            self.computed(condition)?
+        } else {
+            let (_, record) = self.own()?;
+            match *record {
+                Record::Branch { value } => value,
+                Record::Loop { rounds } => return self.even_loop(spot, [then, otherwise], rounds),
+                _ => return Err(self.mismatch("a branch", record)),
+            }
         };
         if let Val::Symbolic(condition) = self.machine.operand(condition) {
             if self.explores {
@@ -464,6 +471,18 @@ impl<'a> Replay<'a> {
         }
         self.machine.jump(if value != 0 { then } else { otherwise });
         Ok(())
+    }
+
+    /// How a branch went that was not recorded.
+    fn computed(&mut self, condition: &Value) -> Result<u64, Stop> {
+        self.unrecorded += 1;
+        if self.unrecorded > MOST_UNRECORDED {
+            return Err(Stop::End);
+        }
+        let condition = self.machine.operand(condition);
+        self.machine.arena.value_of(condition).ok_or_else(|| {
+            Stop::Mismatch("a branch that cannot be computed was not recorded".to_owned())
+        })
     }
 
     fn explore(
@@ -543,247 +562,5 @@ impl<'a> Replay<'a> {
         if let Val::Symbolic(condition) = any {
             self.machine.emit(0, EventKind::Branch { condition, taken: 1 });
         }
-    }
-
-    fn call(
-        &mut self,
-        inst: InstId,
-        callee: &Callee,
-        arguments: &[Value],
-        is_invoke: bool,
-    ) -> Step {
-        self.machine.visit();
-        let values: Vec<Val> = arguments.iter().map(|value| self.machine.operand(value)).collect();
-        let target = match callee {
-            Callee::Direct(id) => Some(*id),
-            Callee::Asm { .. } => {
-                // What a request to Valgrind's tools declares.
-                while let Some(&Record::Sync { op, object, extra, sequence }) = self.peek() {
-                    self.at += 1;
-                    self.machine.emit(sequence, EventKind::Sync { op, object, extra });
-                }
-                let val = self.machine.or_opaque(None, &values);
-                return self.called(inst, val);
-            }
-            Callee::Indirect(function) | Callee::Virtual { function, .. } => {
-                let function = self.machine.operand(function);
-                self.machine.pin(function);
-                let (_, record) = self.next()?;
-                let Record::Call { target } = *record else {
-                    return Err(self.mismatch("a call", record));
-                };
-                self.machine.image.functions.get(&target).copied()
-            }
-        };
-        let mut indirect = !matches!(callee, Callee::Direct(_));
-        // A call by another name (an alias) is recorded as one through a pointer.
-        if !indirect && matches!(self.peek(), Some(Record::Call { .. })) {
-            self.at += 1;
-            indirect = true;
-        }
-        let defined = target.filter(|id| !self.machine.function(*id).is_declaration());
-        if let Some(function) = defined {
-            return self.enter(function, values, indirect);
-        }
-        let name = target
-            .map(|id| self.machine.module().name_text(self.machine.function(id).name))
-            .unwrap_or("");
-        if name.starts_with("llvm.") {
-            let val = self.machine.or_opaque(None, &values);
-            return self.called(inst, val);
-        }
-        if is_setjmp(name)
-            && let Some(spot) = self.machine.spot()
-            && let Some(buffer) = self.buffer_of(&values)
-        {
-            self.saved.insert(buffer, (self.machine.frames.len(), spot));
-        }
-        if !explore::only_prints(name) || self.is_used(inst) {
-            for &value in &values {
-                self.machine.pin(value);
-            }
-        }
-        if touches_nothing(name) {
-            return self.outside(inst, is_invoke);
-        }
-        // What it is pointed to, it may read and write: those places keep their order around it.
-        let places: Vec<PlaceId> = values
-            .iter()
-            .filter_map(|value| self.machine.places.at(self.machine.arena.value_of(*value)?))
-            .filter(|place| self.machine.places.is_foreign(*place, self.thread as u32))
-            .collect();
-        if places.is_empty() {
-            return self.outside(inst, is_invoke);
-        }
-        let touched = EventKind::Outside { places };
-        let before = self.records[..self.at].iter().rev().find_map(sequence_of).unwrap_or(0);
-        self.machine.emit(before, touched.clone());
-        let spot = self.machine.spot();
-        let result = self.outside(inst, is_invoke);
-        let after = self.records[self.at..].iter().find_map(sequence_of);
-        if let (Some(after), Some(spot)) = (after, spot) {
-            let occurrence = 0;
-            self.machine.events.push(PathEvent {
-                spot,
-                occurrence,
-                sequence: after,
-                kind: touched,
-            });
-        }
-        result
-    }
-
-    fn enter(&mut self, function: FunctionId, values: Vec<Val>, indirect: bool) -> Step {
-        let (_, record) = self.next()?;
-        let units = &self.machine.image.program.function_units;
-        let unit = |id: FunctionId| units.get(id.index()).copied();
-        let caller = self.machine.spot().map(|spot| spot.function);
-        match *record {
-            Record::Enter { function: address }
-                if self.machine.image.functions.get(&address) == Some(&function) => {}
-            _ => return Err(self.mismatch("the called function", record)),
-        }
-        self.machine.push_frame(function, values);
-        if let Some(frame) = self.machine.frames.last_mut() {
-            frame.returns = indirect || caller.and_then(unit) != unit(function);
-        }
-        Ok(())
-    }
-
-    /// Code outside runs until it returns; it may synchronise and call back.
-    fn outside(&mut self, inst: InstId, is_invoke: bool) -> Step {
-        loop {
-            let record = self.peek().ok_or(Stop::End)?;
-            match *record {
-                Record::Sync { op: SyncOp::Free, sequence, .. } => {
-                    self.at += 1;
-                    self.free(sequence);
-                }
-                Record::Sync { op, object, extra, sequence } => {
-                    self.at += 1;
-                    self.machine.emit(sequence, EventKind::Sync { op, object, extra });
-                }
-                Record::Enter { function } => {
-                    self.at += 1;
-                    self.enter_from_outside(function, record)?;
-                }
-                Record::Return { value } => {
-                    self.at += 1;
-                    let ty = self
-                        .machine
-                        .spot()
-                        .map(|spot| self.machine.function(spot.function).inst(spot.inst).ty);
-                    let val = match ty.and_then(|ty| self.machine.width(ty)) {
-                        Some(width) => Val::Known(super::super::expr::mask(value, width)),
-                        None => Val::Opaque,
-                    };
-                    return self.called(inst, val);
-                }
-                Record::Unwind { .. } => return self.unwind(),
-                Record::Jumped { buffer } => return self.jump_back(buffer, record),
-                // An invoke whose normal block is shared has no return record.
-                _ if is_invoke => return self.called(inst, Val::Opaque),
-                _ => return Err(self.mismatch("the end of a call", record)),
-            }
-        }
-    }
-
-    /// Frees the block of the record that was just passed.
-    fn free(&mut self, sequence: u64) {
-        let places = self.machine.places;
-        let touched = places.of(self.thread, self.at - 1).iter().copied();
-        let shared: Vec<PlaceId> = touched.filter(|place| places.get(*place).shared).collect();
-        if !shared.is_empty() {
-            self.machine.emit(sequence, EventKind::Free { places: shared });
-        }
-    }
-
-    /// The current call is over and gave `val`.
-    fn called(&mut self, inst: InstId, val: Val) -> Step {
-        self.machine.set(inst, val);
-        let Some(spot) = self.machine.spot() else { return Err(Stop::End) };
-        match &self.machine.function(spot.function).inst(spot.inst).op {
-            Op::Call { invoke: Some((normal, _)), .. } => self.machine.jump(*normal),
-            _ => self.machine.advance(),
-        }
-        Ok(())
-    }
-
-    fn return_from(&mut self, val: Val) -> Step {
-        let Some(frame) = self.machine.frames.pop() else { return Err(Stop::End) };
-        if frame.callback {
-            return Ok(());
-        }
-        if frame.returns && matches!(self.peek(), Some(Record::Return { .. })) {
-            self.at += 1;
-        }
-        let Some(spot) = self.machine.spot() else { return Err(Stop::End) };
-        self.called(spot.inst, val)
-    }
-
-    /// An exception: frames end until the one whose landing pad it came to.
-    fn unwind(&mut self) -> Step {
-        let (_, record) = self.next()?;
-        let Record::Unwind { function } = *record else {
-            return Err(self.mismatch("a landing pad", record));
-        };
-        let function = self.machine.image.functions.get(&function).copied();
-        // The landing pad of the frame that resumes is not asked again.
-        let mut resuming = self.machine.spot().is_some_and(|spot| {
-            matches!(self.machine.function(spot.function).inst(spot.inst).op, Op::Resume { .. })
-        });
-        while let Some(spot) = self.machine.spot() {
-            let op = &self.machine.function(spot.function).inst(spot.inst).op;
-            if let Op::Call { invoke: Some((_, pad)), .. } = op
-                && !resuming
-                && Some(spot.function) == function
-            {
-                self.machine.jump(*pad);
-                return Err(Stop::Left);
-            }
-            resuming = false;
-            self.machine.frames.pop();
-        }
-        Err(Stop::End)
-    }
-
-    /// `longjmp`: the frame that called `setjmp` with the buffer goes on behind that call.
-    fn jump_back(&mut self, buffer: u64, record: &Record) -> Step {
-        self.at += 1;
-        let Some(&(depth, spot)) = self.saved.get(&buffer) else {
-            return Err(self.mismatch("a known place to return to", record));
-        };
-        self.machine.frames.truncate(depth);
-        let Some(frame) = self.machine.frames.last_mut().filter(|f| f.function == spot.function)
-        else {
-            return Err(self.mismatch("the function that called setjmp", record));
-        };
-        frame.inst = spot.inst;
-        let function = self.machine.function(spot.function);
-        let block = (0..function.blocks.len()).map(racewarden_ir::BlockId::new).find(|block| {
-            let block = function.block(*block);
-            block.start <= spot.inst && spot.inst < block.end
-        });
-        if let (Some(frame), Some(block)) = (self.machine.frames.last_mut(), block) {
-            frame.block = block;
-        }
-        let (_, record) = self.next()?;
-        let Record::Return { value } = *record else {
-            return Err(self.mismatch("what setjmp returns", record));
-        };
-        self.called(spot.inst, Val::Known(super::super::expr::mask(value, 32)))?;
-        Err(Stop::Left)
-    }
-
-    fn buffer_of(&self, values: &[Val]) -> Option<u64> {
-        self.machine.arena.value_of(*values.first()?)
-    }
-
-    fn is_used(&self, inst: InstId) -> bool {
-        let Some(spot) = self.machine.spot() else { return true };
-        let function = self.machine.function(spot.function);
-        function.instructions.iter().any(|instruction| {
-            instruction.op.operands().iter().any(|value| **value == Value::Inst(inst))
-        })
     }
 }
