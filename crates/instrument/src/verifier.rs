@@ -3,9 +3,9 @@
 //! program, what its link does not find is supplied here.
 //!
 //! Any value is allowed, so any choice of values shows behaviour that is the program's own. Values
-//! are small, differ between threads and from call to call, and depend on nothing but which thread
-//! asks for the how manieth time and the run's seed, so that a replay gets what the recorded run
-//! got.
+//! are small and depend on nothing but which thread asks for the how manieth time and the run's seed,
+//! so that a replay gets what the recorded run got. The seed also chooses how they are spread: all
+//! threads alike, at random, counting up from one, or few of them often.
 //!
 //! A function that is itself called `__VERIFIER_atomic_…` excludes all others of the kind by
 //! agreement: [`guard_atomic_bodies`] makes that so.
@@ -36,14 +36,25 @@ const COMMON: &str = r#"
 static pthread_mutex_t section = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static unsigned long threads;
 static __thread unsigned long number, calls;
+static unsigned long mix(unsigned long x) {
+  x = (x ^ x >> 31) * 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9;
+  return x ^ x >> 32;
+}
 static unsigned long choose(void) {
   static const unsigned char values[] = {0, 1, 1, 0, 2, 1, 3, 0, 5, 1, 0, 7, 2, 0, 1, 4};
   const char *options = getenv("RACEWARDEN_OPTIONS");
-  const char *seed = options ? strstr(options, "seed=") : 0;
-  unsigned long first = seed ? strtoul(seed + 5, 0, 10) * 5 : 0;
+  const char *given = options ? strstr(options, "seed=") : 0;
+  unsigned long seed = given ? strtoul(given + 5, 0, 10) : 0;
   if (!number)
     number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
-  return values[(first + number * 3 + calls++) % sizeof values];
+  unsigned long call = calls++;
+  switch (seed % 4) {
+  case 1: return mix(mix(seed) + call) % 8;
+  case 2: return mix(mix(mix(seed) + number) + call) % 4;
+  case 3: return 1 + (number + call) % (seed + 2);
+  default: return values[(seed * 5 + number * 3 + call) % sizeof values];
+  }
 }
 "#;
 

@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use racewarden_capture::Capture;
@@ -87,6 +87,10 @@ pub struct RunArgs {
     /// The program's output goes nowhere and its input is empty: for stages of a hunt.
     #[arg(skip)]
     pub quiet: bool,
+
+    /// No run begins that, taking as long as the one before, would end after this time.
+    #[arg(skip)]
+    pub time: Option<Duration>,
 }
 
 /// How one run ended.
@@ -130,7 +134,9 @@ pub fn detect(
     }
     let mut context = Context::new(&capture.units);
     let mut quiet_runs = 0;
+    let started = Instant::now();
     for round in 0..options.runs.max(1) {
+        let begun = Instant::now();
         let seed = match (options.seed, round) {
             (Some(seed), round) => seed + u64::from(round),
             (None, 0) => 0,
@@ -150,7 +156,8 @@ pub fn detect(
             break;
         }
         quiet_runs = if found { 0 } else { quiet_runs + 1 };
-        if quiet_runs >= PATIENCE {
+        let late = options.time.is_some_and(|time| started.elapsed() + begun.elapsed() > time);
+        if quiet_runs >= PATIENCE || late {
             break;
         }
     }

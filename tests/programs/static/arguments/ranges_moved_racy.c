@@ -1,6 +1,6 @@
 // The counter moves in the loop, too.
 #include <pthread.h>
-int numbers[100];
+int numbers[100] = {[99] = 1};
 void *first(void *_) {
   for (int i = 0; i < 50; i++) {
     if (numbers[99])
@@ -10,7 +10,7 @@ void *first(void *_) {
   return 0;
 }
 void *second(void *_) {
-  numbers[55] = 1; // RACE!
+  numbers[54] = 1; // RACE!
   return 0;
 }
 int main(void) {

@@ -1,7 +1,7 @@
 // Nobody knows the border.
 #include <pthread.h>
 int numbers[100];
-int border = 50;
+int border = 60;
 void *first(void *_) {
   for (int i = 0; i < border; i++)
     numbers[i] = i; // RACE!

@@ -9,7 +9,7 @@ extern int __VERIFIER_nondet_int(void);
 void *worker(void *unused) {
   int key = __VERIFIER_nondet_int();
   struct bucket *b = &table[(unsigned)key % BUCKETS];
-  struct bucket *c = &table[(unsigned)(key + 1) % BUCKETS];
+  struct bucket *c = &table[((unsigned)key / 2) % BUCKETS];
   struct node *n = malloc(sizeof *n);
   pthread_mutex_lock(&b->lock);
   c->first = n; // RACE!

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 int table[4];
 _Atomic int at;
-int number;
+int number = 1;
 atomic_int unused;
 void *first(void *_) {
   at = number;
