@@ -4,9 +4,10 @@
 //! [`survey`] finds the instructions that candidate races and schedules name and numbers them;
 //! [`Gate`] builds them in. A gate is a test of its byte in a table of the runtime, which is set
 //! before the program starts and never changes. The load is marked invariant, so the optimiser may
-//! move it out of loops and share it between gates, and the test may be unswitched; the calls
-//! stand in cold blocks. Gates are put in before optimisation, where every access of the source
-//! still exists under its name `(function, ordinal)`.
+//! move it out of loops and share it between gates; the calls stand in cold blocks. Gates are put in
+//! before optimisation, where every access of the source still exists under its name `(function,
+//! ordinal)`, and into a copy of the function that runs only when one of them is active
+//! ([`crate::gate_copies`]).
 //!
 //! What it may miss: accesses in code that was not captured, and sites past the table's size.
 
@@ -16,8 +17,10 @@ use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::module::{Linkage, Module};
-use inkwell::types::BasicType;
-use inkwell::values::{BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
+use inkwell::types::{ArrayType, BasicType};
+use inkwell::values::{
+    BasicValueEnum, FunctionValue, GlobalValue, InstructionOpcode, InstructionValue,
+};
 use inkwell::{IntPredicate, builder::BuilderError};
 use racewarden_capture::Unit;
 use racewarden_finding::AccessKind;
@@ -25,7 +28,7 @@ use racewarden_finding::AccessKind;
 use crate::gate_access::{Size, access_of, is_atomic};
 use crate::gate_survey::GateMap;
 use crate::record::normal_destination;
-use crate::{InstrumentError, UnitPass};
+use crate::{InstrumentError, UnitPass, gate_copies};
 
 /// The size of the runtime's table.
 pub const MOST_GATES: usize = 1 << 16;
@@ -52,7 +55,7 @@ impl UnitPass for Gate {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        let mut key = String::from("3");
+        let mut key = String::from("5");
         for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
             key +=
                 &format!(" {}:{}+{}{}", gate.number, gate.function, gate.instruction, gate.access);
@@ -75,30 +78,38 @@ impl UnitPass for Gate {
             pass: "gate".to_owned(),
             message: error.to_string(),
         };
-        let callees = Callees::declare(module).map_err(failed)?;
-        for (name, instructions) in wanted {
-            let Some(function) = module.get_function(name) else { continue };
-            // Ordinals hold only while nothing has been put in.
-            let places: Vec<_> = crate::gate_survey::instructions(function)
-                .enumerate()
-                .filter_map(|(ordinal, place)| Some((place, instructions.get(&(ordinal as u32))?)))
-                .collect();
-            for (place, gates) in places {
-                for (number, access) in gates {
-                    callees.surround(module, place, *number, *access).map_err(failed)?;
-                }
+        let copies = gate_copies::split(module, &wanted.keys().copied().collect());
+        let mut numbers = Vec::new();
+        if let Some(copies) = &copies {
+            let callees = Callees::declare(&copies.module).map_err(failed)?;
+            for (index, name) in copies.names().iter().enumerate() {
+                let (Some(function), Some(gates)) =
+                    (copies.function(name), wanted.remove(name.as_str()))
+                else {
+                    continue;
+                };
+                let of_function = gates.values().flatten().map(|(number, _)| *number);
+                numbers.extend(of_function.map(|number| (number, index as u32)));
+                callees.gate(&copies.module, function, &gates).map_err(failed)?;
             }
+        }
+        if !wanted.is_empty() {
+            let callees = Callees::declare(module).map_err(failed)?;
+            for (name, gates) in wanted {
+                let Some(function) = module.get_function(name) else { continue };
+                callees.gate(module, function, &gates).map_err(failed)?;
+            }
+        }
+        if let Some(copies) = copies {
+            gate_copies::join(module, copies)?;
+            gate_copies::tell_at_start(module, &numbers, unit_index).map_err(failed)?;
         }
         Ok(())
     }
 
     fn pipeline(&self, unit: &Unit) -> String {
         let level = crate::detect::optimisation(&unit.arguments).unwrap_or("O1");
-        // Unswitching on the invariant flag gives hot loops a copy without gates.
-        format!(
-            "always-inline,function(early-cse,loop-mssa(licm,simple-loop-unswitch<nontrivial;trivial>)),\
-             default<{level}>"
-        )
+        format!("default<{level}>")
     }
 }
 
@@ -118,9 +129,7 @@ impl<'c> Callees<'c> {
         let void = context.void_type();
         let int = context.i32_type();
         let pointer = context.ptr_type(AddressSpace::default());
-        let table = context.i8_type().array_type(MOST_GATES as u32);
-        let flags = module.add_global(table, None, "__racewarden_gate_flags");
-        flags.set_linkage(Linkage::External);
+        let (table, flags) = flags(module);
         let before_type = void
             .fn_type(&[int.into(), pointer.into(), context.i64_type().into(), int.into()], false);
         let after_type = void.fn_type(&[int.into()], false);
@@ -175,6 +184,26 @@ impl<'c> Callees<'c> {
             enter: define("racewarden.gate.enter", before)?,
             leave: define("racewarden.gate.leave", after)?,
         })
+    }
+
+    /// Puts gates around instructions of one function.
+    fn gate(
+        &self,
+        module: &Module<'c>,
+        function: FunctionValue<'c>,
+        gates: &InFunction,
+    ) -> Result<(), BuilderError> {
+        // Ordinals hold only while nothing has been put in.
+        let places: Vec<_> = crate::gate_survey::instructions(function)
+            .enumerate()
+            .filter_map(|(ordinal, place)| Some((place, gates.get(&(ordinal as u32))?)))
+            .collect();
+        for (place, gates) in places {
+            for (number, access) in gates {
+                self.surround(module, place, *number, *access)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts the calls around one instruction.
@@ -264,13 +293,22 @@ impl<'c> Callees<'c> {
     }
 }
 
+/// The runtime's table: a byte for each gate.
+pub(crate) fn flags<'c>(module: &Module<'c>) -> (ArrayType<'c>, GlobalValue<'c>) {
+    const NAME: &str = "__racewarden_gate_flags";
+    let table = module.get_context().i8_type().array_type(MOST_GATES as u32);
+    let flags = module.get_global(NAME).unwrap_or_else(|| module.add_global(table, None, NAME));
+    flags.set_linkage(Linkage::External);
+    (table, flags)
+}
+
 fn add_attribute(module: &Module, function: FunctionValue, name: &str) {
     let kind = Attribute::get_named_enum_kind_id(name);
     let attribute = module.get_context().create_enum_attribute(kind, 0);
     function.add_attribute(AttributeLoc::Function, attribute);
 }
 
-fn mark_unlikely(module: &Module, branch: InstructionValue) {
+pub(crate) fn mark_unlikely(module: &Module, branch: InstructionValue) {
     let context = module.get_context();
     let weight = |value| context.i32_type().const_int(value, false).into();
     let name = context.metadata_string("branch_weights").into();

@@ -16,6 +16,7 @@ mod detect;
 mod error;
 mod gate;
 mod gate_access;
+mod gate_copies;
 mod gate_survey;
 mod inline;
 mod link;

@@ -11,6 +11,7 @@
 //! The decisions are made by `racewarden_schedule::gate`; here is only the waiting, the watching
 //! of threads and signals, and the report.
 
+mod copies;
 mod files;
 mod joins;
 mod signals;

@@ -1,11 +1,11 @@
 //! What all threads share: the decisions, behind one lock that is never held while waiting.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use racewarden_schedule::gate::{Enforcement, Event, Orchestrator, Orders};
 
-use super::{MOST_GATES, files};
+use super::{MOST_GATES, copies, files};
 use crate::common::futex::{SpinLock, futex_wake};
 
 pub struct Shared {
@@ -63,14 +63,25 @@ pub fn wake(thread: u32) {
     futex_wake(word, i32::MAX as u32);
 }
 
+/// Memory outside of which arrivals do not matter while someone is held, and the hold this is about.
+static HELD_FROM: AtomicU64 = AtomicU64::new(0);
+static HELD_TO: AtomicU64 = AtomicU64::new(u64::MAX);
+static HOLDS_BEGUN: AtomicU32 = AtomicU32::new(0);
+/// The last hold that a gate has nothing more to tell about, plus one.
+static TOLD: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
+
 /// Whether an arrival can pass without a decision. A stale answer costs a missed chance, no more.
 #[inline]
-pub fn passes_quietly(gate: u32) -> bool {
+pub fn passes_quietly(gate: u32, memory: (u64, u64)) -> bool {
     let (Some(quiet), Some(skip)) = (QUIET.get(gate as usize), SKIP.get(gate as usize)) else {
         return false;
     };
     if BUSY.load(Ordering::Relaxed) {
-        return false;
+        let (address, size) = memory;
+        let elsewhere = address >= HELD_TO.load(Ordering::Relaxed)
+            || address.saturating_add(size) <= HELD_FROM.load(Ordering::Relaxed);
+        let begun = HOLDS_BEGUN.load(Ordering::Relaxed);
+        return elsewhere && TOLD[gate as usize].load(Ordering::Relaxed) == begun + 1;
     }
     let left = skip.load(Ordering::Relaxed);
     // Two threads that count at once let one visit more pass, no more.
@@ -82,13 +93,26 @@ pub fn passes_quietly(gate: u32) -> bool {
 
 /// Brings [`passes_quietly`] up to date after a decision about `gate`.
 pub fn refresh(shared: &mut Shared, gate: u32) {
-    BUSY.store(shared.orchestrator.is_busy() || !shared.enforcement.is_empty(), Ordering::Relaxed);
-    if let Some(quiet) = QUIET.get(gate as usize) {
-        quiet.store(shared.orchestrator.is_quiet(gate), Ordering::Relaxed);
-    }
-    let skip = shared.orchestrator.take_skip(gate);
+    let Shared { orchestrator, enforcement, .. } = shared;
+    let follows = !enforcement.is_empty();
+    let (from, to) = orchestrator.held_memory().filter(|_| !follows).unwrap_or((0, u64::MAX));
+    HELD_FROM.store(from, Ordering::Relaxed);
+    HELD_TO.store(to, Ordering::Relaxed);
+    HOLDS_BEGUN.store(orchestrator.holds_begun(), Ordering::Relaxed);
+    BUSY.store(orchestrator.is_busy() || follows, Ordering::Relaxed);
+    let skip = orchestrator.take_skip(gate);
     if let (Some(left), true) = (SKIP.get(gate as usize), skip > 0) {
         left.store(skip.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+    }
+    let (Some(told), Some(quiet)) = (TOLD.get(gate as usize), QUIET.get(gate as usize)) else {
+        return;
+    };
+    if orchestrator.has_told(gate) {
+        told.store(orchestrator.holds_begun() + 1, Ordering::Relaxed);
+    }
+    quiet.store(orchestrator.is_quiet(gate), Ordering::Relaxed);
+    if !follows && orchestrator.is_over() {
+        copies::retire(|gate| orchestrator.is_quiet(gate));
     }
 }
 
@@ -152,5 +176,6 @@ pub extern "C" fn reset_after_fork() {
     let shared = unsafe { &mut *GLOBAL.shared.get() };
     if let Some(old) = shared.take() {
         *shared = Some(fresh(old.orders));
+        copies::activate();
     }
 }

@@ -20,7 +20,7 @@ pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
     let Some(thread) = threads::current() else { return };
     let Some(slot) = state::slot(gate) else { return };
     let occurrence = thread.count_visit(slot);
-    if state::passes_quietly(gate) {
+    if state::passes_quietly(gate, memory) {
         return;
     }
     thread.busy = true;

@@ -126,6 +126,8 @@ pub struct Orchestrator {
     most_holds: usize,
     /// Held threads that were let go by another thread's arrival and have to be woken.
     released: Vec<u32>,
+    /// How many holds have begun.
+    begun: u32,
     /// How many holds have ended without a meeting.
     given_up: usize,
     meeting: Option<Meeting>,
@@ -165,6 +167,7 @@ impl Orchestrator {
             holds: Vec::new(),
             most_holds: orders.holds.max(1) as usize,
             released: Vec::new(),
+            begun: 0,
             given_up: 0,
             meeting: None,
             wait_us: orders.wait_us,
@@ -200,6 +203,47 @@ impl Orchestrator {
                 None => state.reached_concurrently && (!open || spent || !chosen),
             }
         })
+    }
+
+    /// The memory that matters while nobody more can be held and nobody meets: an arrival
+    /// elsewhere can only tell that it is elsewhere, if it has not ([`Orchestrator::has_told`]).
+    pub fn held_memory(&self) -> Option<(u64, u64)> {
+        if self.meeting.is_some() || self.survey.is_some() || self.holds.len() < self.most_holds {
+            return None;
+        }
+        let arrivals = || self.holds.iter().map(|hold| &hold.arrival);
+        let from = arrivals().map(|arrival| arrival.address).min()?;
+        let to = arrivals().map(|arrival| arrival.address.saturating_add(arrival.size)).max()?;
+        Some((from, to))
+    }
+
+    /// Whether arrivals at a gate, at other memory than the held, have nothing new to tell before
+    /// the next hold.
+    pub fn has_told(&self, gate: u32) -> bool {
+        self.gates.get(&gate).is_none_or(|state| {
+            let waits = |target: usize, side: usize| {
+                let others = self.holds.iter().map(|hold| self.memberships(&hold.arrival));
+                others.flatten().any(|member| *member == (target, side))
+            };
+            state.reached_concurrently
+                && state.memberships.iter().all(|&(target, side)| {
+                    let state = &self.targets[target];
+                    state.done || state.reported_different || !waits(target, 1 - side)
+                })
+        })
+    }
+
+    /// How many holds have begun.
+    pub fn holds_begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// Whether nobody will be held any more, whatever comes.
+    pub fn is_over(&self) -> bool {
+        self.survey.is_none()
+            && !self.is_busy()
+            && self.targets.iter().all(|target| !target.avoid)
+            && (self.budget_us == 0 || self.targets.iter().all(|target| target.done))
     }
 
     /// How many visits to a gate may pass without being told as long as nobody is held; they count
@@ -380,6 +424,7 @@ impl Orchestrator {
             return Answer::Pass;
         }
         let wait_us = self.wait_us.min(self.budget_us);
+        self.begun += 1;
         self.events.push(Event::Held { visit: arrival.visit.clone() });
         self.holds.push(Hold { arrival, wait_us });
         Answer::Hold { wait_us }
