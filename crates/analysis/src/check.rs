@@ -14,6 +14,7 @@ use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
 use crate::draft::{Draft, place_in};
 use crate::effects::{Effect, Effects, HandlerKind};
 use crate::flow::{self, Env};
+use crate::loose::loosely_published;
 use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
 use crate::state::{CreateId, Path, Released};
@@ -366,6 +367,13 @@ impl<'a> Foundation<'a> {
             &self.sharing.shared,
         );
         instantiation.run(&self.starts, &self.exported);
+        // Others may come to know these without being ordered after what was done to them.
+        let loose = loosely_published(&Whole::new(&instantiation));
+        if !loose.is_empty() {
+            for access in instantiation.accesses.iter_mut().filter(|access| access.private) {
+                access.private = !access.locations.iter().any(|at| loose.contains(&at.object));
+            }
+        }
         instantiation
     }
 }

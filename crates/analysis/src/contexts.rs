@@ -22,7 +22,6 @@ use crate::effects::{Effect, Effects};
 use crate::entry::{entry_state, purge};
 use crate::flow::compose;
 pub use crate::guarded::GuardedAccess;
-use crate::loose::loosely_published;
 use crate::pointsto::{CallSite, Location, ObjectId, PointsTo};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Summary};
@@ -79,8 +78,6 @@ pub struct Instantiation<'a> {
     pub(crate) formals: Formals,
     /// An object that only one thread can reach.
     pub(crate) nowhere: Option<ObjectId>,
-    /// Objects that others may come to know without being ordered after what was done to them.
-    pub(crate) loose: FxHashSet<ObjectId>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -129,7 +126,6 @@ impl<'a> Instantiation<'a> {
             total: 0,
             formals: Formals::new(program, effects, points, summaries),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
-            loose: loosely_published(program, points),
         }
     }
 
@@ -158,8 +154,13 @@ impl<'a> Instantiation<'a> {
                 self.enter(root, function, Actuals::default(), Path::default(), None);
             }
         }
-        while !self.queue.is_empty() {
-            self.round();
+        loop {
+            while !self.queue.is_empty() {
+                self.round();
+            }
+            if !self.end_threads() {
+                break;
+            }
         }
         self.mark_ends();
         self.collect();
@@ -497,7 +498,7 @@ fn shared_copy<T: Clone + Eq + std::hash::Hash>(known: &mut FxHashSet<T>, value:
     }
 }
 
-fn joined_exit(summary: &Summary) -> Option<Path> {
+pub(crate) fn joined_exit(summary: &Summary) -> Option<Path> {
     let paths: Vec<Path> = summary.exits.iter().map(|exit| exit.path.clone()).collect();
     crate::state::joined(&paths)
 }

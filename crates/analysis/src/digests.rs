@@ -8,7 +8,7 @@ use racewarden_ir::Op;
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
-use crate::effects::Effect;
+use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
@@ -58,6 +58,7 @@ pub struct Whole<'a> {
 
 pub const DIGESTS: &[&dyn Digest] = &[
     &BothAtomic,
+    &SignalFlag,
     &LockWord,
     &ThreadOrder,
     &ThreadLocal,
@@ -134,6 +135,12 @@ impl<'a> Whole<'a> {
         let mut whole = Whole { instantiation, unique, singletons, broken, handles, orders, flows };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();
+        let reset = crate::misuse::reset_in_use(&whole);
+        if !reset.is_empty() {
+            whole.broken.extend(reset);
+            // What was found by these locks is to be found anew.
+            whole.orders = Orders::default();
+        }
         whole
     }
 
@@ -175,7 +182,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether the access is made by a call with such an effect.
-    fn calls(&self, access: &GuardedAccess, is: impl Fn(&Effect) -> bool) -> bool {
+    pub fn calls(&self, access: &GuardedAccess, is: impl Fn(&Effect) -> bool) -> bool {
         let body = self.instantiation.program.module.function(access.function);
         let Some(Op::Call { callee, .. }) =
             body.instructions.get(access.inst as usize).map(|i| &i.op)
@@ -204,6 +211,57 @@ impl Digest for BothAtomic {
     }
 }
 
+/// A flag between a thread and the signal handlers that interrupt it: C11 5.1.2.3 and C++
+/// [intro.races] let both use an object of type `volatile sig_atomic_t`.
+struct SignalFlag;
+
+impl Digest for SignalFlag {
+    fn name(&self) -> &'static str {
+        "signal flag"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let module = &whole.instantiation.program.module;
+        let is_flag = |access: &GuardedAccess| {
+            let body = module.function(access.function);
+            matches!(
+                body.instructions.get(access.inst as usize).map(|i| &i.op),
+                Some(
+                    Op::Load { volatile: true, size: SIG_ATOMIC, .. }
+                        | Op::Store { volatile: true, size: SIG_ATOMIC, .. }
+                )
+            )
+        };
+        (is_flag(a) && is_flag(b) && whole.is_one_thread()).then(|| {
+            "a signal handler and the only thread share a volatile word of one access".to_owned()
+        })
+    }
+}
+
+/// Bytes of `sig_atomic_t`.
+const SIG_ATOMIC: u64 = 4;
+
+impl Whole<'_> {
+    /// Whether everything but signal handlers runs in one thread.
+    fn is_one_thread(&self) -> bool {
+        let instantiation = self.instantiation;
+        instantiation.threads.roots.iter().skip(1).all(|root| {
+            let Some(create) = &root.create else { return false };
+            let body = instantiation.program.module.functions.get(create.site.0.index());
+            let Some(Op::Call { callee, .. }) =
+                body.and_then(|body| body.instructions.get(create.site.1 as usize)).map(|i| &i.op)
+            else {
+                return false;
+            };
+            let (effects, points) = (instantiation.effects, instantiation.points);
+            effects_of_call(effects, points, create.site, callee).all(|effect| {
+                !matches!(effect, Effect::Create { .. })
+                    && !matches!(effect, Effect::Handler { kind, .. } if *kind != HandlerKind::Signal)
+            })
+        })
+    }
+}
+
 /// Using a lock disturbs nothing but its being made anew.
 struct LockWord;
 
@@ -226,7 +284,9 @@ impl Digest for LockWord {
                             | Effect::SemaphoreWait { .. }
                     )
                 })
-                && !whole.calls(other, |effect| matches!(effect, Effect::ResetLock { .. }))
+                && !whole.calls(other, |effect| {
+                    matches!(effect, Effect::ResetLock { .. } | Effect::Free { .. })
+                })
         };
         (apart(a, b) || apart(b, a)).then(|| "one of them only takes or releases a lock".to_owned())
     }
@@ -544,7 +604,7 @@ impl Whole<'_> {
     }
 
     /// Whether there is one place only that a pointer with these targets may lead to.
-    fn is_one_place(&self, points: &[Location]) -> bool {
+    pub fn is_one_place(&self, points: &[Location]) -> bool {
         matches!(points, [at] if at.stride == 0 && self.singletons[at.object as usize])
     }
 

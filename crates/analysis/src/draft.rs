@@ -15,7 +15,7 @@ use racewarden_finding::{
     AccessKind, Engine, Evidence, Frame, HeldLock, LockMode, Note, Race, Report, Site, Verdict,
     conclude,
 };
-use racewarden_ir::{FunctionId, Program};
+use racewarden_ir::{FunctionId, InstId, Program};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct Spot {
     /// The function's number in the program.
     pub function: u32,
     pub inst: u32,
+    /// How many functions that were put into their callers to go out of: the place is where the
+    /// last of them was called.
+    pub level: u32,
 }
 
 /// A place in the source.
@@ -47,26 +50,34 @@ const CLOSE: char = '\u{2}';
 /// The spots that texts and sites mention, each once.
 #[derive(Debug, Default)]
 pub struct Spots {
-    ids: RefCell<FxHashMap<(FunctionId, u32), SpotId>>,
+    ids: RefCell<FxHashMap<Spot, SpotId>>,
 }
 
 impl Spots {
     pub fn id(&self, function: FunctionId, inst: u32) -> SpotId {
+        self.id_at(function, inst, 0)
+    }
+
+    pub fn id_at(&self, function: FunctionId, inst: u32, level: u32) -> SpotId {
         let mut ids = self.ids.borrow_mut();
         let next = ids.len() as SpotId;
-        *ids.entry((function, inst)).or_insert(next)
+        *ids.entry(Spot { function: function.0, inst, level }).or_insert(next)
     }
 
     /// `file:line` of the instruction, once places are known.
     pub fn mark(&self, function: FunctionId, inst: u32) -> String {
-        format!("{OPEN}{}{CLOSE}", self.id(function, inst))
+        self.mark_at(function, inst, 0)
+    }
+
+    pub fn mark_at(&self, function: FunctionId, inst: u32, level: u32) -> String {
+        format!("{OPEN}{}{CLOSE}", self.id_at(function, inst, level))
     }
 
     pub fn into_list(self) -> Vec<Spot> {
         let ids = self.ids.into_inner();
-        let mut list = vec![Spot { function: 0, inst: 0 }; ids.len()];
-        for ((function, inst), id) in ids {
-            list[id as usize] = Spot { function: function.0, inst };
+        let mut list = vec![Spot { function: 0, inst: 0, level: 0 }; ids.len()];
+        for (spot, id) in ids {
+            list[id as usize] = spot;
         }
         list
     }
@@ -275,8 +286,8 @@ pub fn resolved(text: &str, spots: &Spots, program: &Program) -> String {
     }
     let ids = spots.ids.borrow();
     let mut places = vec![Place::default(); ids.len()];
-    for ((function, inst), id) in ids.iter() {
-        places[*id as usize] = place_in(program, Spot { function: function.0, inst: *inst });
+    for (spot, id) in ids.iter() {
+        places[*id as usize] = place_in(program, *spot);
     }
     with_places(text, &places)
 }
@@ -290,6 +301,10 @@ pub fn place_in(program: &Program, spot: Spot) -> Place {
         .get(spot.inst as usize)
         .and_then(|instruction| instruction.source)
         .map(|source| body.sources[source.0 as usize]);
+    let outer = (spot.level as usize)
+        .checked_sub(1)
+        .and_then(|outer| body.inlined_at(InstId(spot.inst)).get(outer));
+    let own = outer.map(|frame| frame.call).or(own);
     match own.or(body.source) {
         Some(at) => {
             Place { file: module.name_text(at.file).to_owned(), line: at.line, column: at.column }

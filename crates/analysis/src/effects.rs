@@ -8,6 +8,9 @@ use racewarden_ir::{Callee, FunctionId, GlobalId, Op, Program, Type, Value};
 use racewarden_models as models;
 use racewarden_models::{Models, Operand};
 
+/// Stands for a call's result among its arguments.
+pub const RESULT: u32 = u32::MAX - 1;
+
 /// When the lock is held after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Success {
@@ -122,6 +125,15 @@ pub enum Effect {
         certain: bool,
         success: Success,
     },
+    /// Takes an amount (one, unless an argument says it) off the count.
+    CountDown {
+        count: u32,
+        amount: Option<u32>,
+    },
+    /// Returns when the count is down to nothing.
+    AwaitCount {
+        count: u32,
+    },
     /// A new channel whose descriptors are the two words at `ends`, or the result.
     OpenChannel {
         ends: Option<u32>,
@@ -182,9 +194,14 @@ pub enum Effect {
         passes: Vec<u32>,
     },
     /// Registers a function that runs later, at any time (signal handlers) or at exit.
+    /// It gets these of the call's arguments; a key's destructor gets the thread's value.
+    /// `by_address`: the argument points to where the function's address is.
     Handler {
         function: u32,
+        by_address: bool,
         kind: HandlerKind,
+        passes: Vec<u32>,
+        of_key: bool,
     },
     /// Keeps the pointer: it may be accessed by others from now on.
     Publish {
@@ -205,6 +222,8 @@ pub enum Effect {
     VariadicStart {
         list: u32,
     },
+    /// Returns again, after anything that the thread has done meanwhile.
+    ReturnsTwice,
     /// Ends the program, or leaves the function for good.
     NoReturn,
     /// Ends the calling thread.
@@ -217,6 +236,8 @@ pub enum Effect {
 pub enum HandlerKind {
     /// At any time from now on.
     Concurrent,
+    /// The same, but on a thread that there is, in between what it does.
+    Signal,
     /// When the program ends.
     Exit,
     /// When a thread ends, on that thread.
@@ -294,10 +315,7 @@ impl Effects {
             effects.jumps |= symbol.contains("setjmp");
             effects.ends_in_main &= !ENDS.contains(&symbol);
             let own = match model {
-                Some(_) if symbol.contains("setjmp") => Some(vec![Effect::Unlock {
-                    // It returns again with the locks of whoever jumped.
-                    lock: LockName::Argument(u32::MAX),
-                }]),
+                Some(_) if symbol.contains("setjmp") => Some(vec![Effect::ReturnsTwice]),
                 Some(model) if !(has_body && atomic) => {
                     let mut own = convert(program, model, effects.checks_errors);
                     // Given guards, it takes their mutexes, which have no name here.
@@ -562,6 +580,21 @@ fn convert_one(
                 out.push(Effect::ResetLock { pointer: barrier });
             }
         }
+        M::SemInit { semaphore: Operand::Return, value } => {
+            let value = value.as_ref().and_then(argument);
+            out.push(Effect::SemaphoreInit { semaphore: RESULT, value });
+        }
+        M::CountsDown { count, amount } => {
+            if let Some(count) = argument(count) {
+                let amount = amount.as_ref().and_then(argument);
+                out.push(Effect::CountDown { count, amount });
+            }
+        }
+        M::AwaitsCount { count } => {
+            if let Some(count) = argument(count) {
+                out.push(Effect::AwaitCount { count });
+            }
+        }
         M::SemInit { semaphore, value } => {
             if let Some(semaphore) = argument(semaphore) {
                 let value = value.as_ref().and_then(argument);
@@ -626,7 +659,9 @@ fn convert_one(
         }
         M::TlsCreate { destructor: Some(function), .. } => {
             if let Some(function) = argument(function) {
-                out.push(Effect::Handler { function, kind: HandlerKind::ThreadExit });
+                let (kind, passes) = (HandlerKind::ThreadExit, Vec::new());
+                let (by_address, of_key) = (false, true);
+                out.push(Effect::Handler { function, by_address, kind, passes, of_key });
             }
         }
         M::TlsGet { .. } => out.push(Effect::GetSpecific),
@@ -690,16 +725,21 @@ fn convert_one(
                 out.push(Effect::CallBack { function, passes });
             }
         }
-        M::Registers { function, at, .. } => {
+        M::Registers { function, at, arguments } => {
             let kind = match at {
                 models::Moment::Exit => HandlerKind::Exit,
                 models::Moment::ThreadExit => HandlerKind::ThreadExit,
-                models::Moment::Signal | models::Moment::Concurrent | models::Moment::Fork => {
-                    HandlerKind::Concurrent
-                }
+                models::Moment::Signal => HandlerKind::Signal,
+                models::Moment::Concurrent | models::Moment::Fork => HandlerKind::Concurrent,
             };
-            if let Some(function) = argument(function) {
-                out.push(Effect::Handler { function, kind });
+            let (function, by_address) = match function {
+                Operand::Load(inner) => (argument(inner), true),
+                function => (argument(function), false),
+            };
+            if let Some(function) = function {
+                let passes = arguments.iter().map(|a| argument(a).unwrap_or(u32::MAX)).collect();
+                let of_key = false;
+                out.push(Effect::Handler { function, by_address, kind, passes, of_key });
             }
         }
         M::Assume { condition } => {

@@ -78,13 +78,11 @@ impl Instantiation<'_> {
                 .entry(Arc::as_ptr(&access.state))
                 .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
                 .clone();
-            let unknown_elsewhere = access.private
+            let private = access.private
                 || access
                     .address
                     .as_ref()
                     .is_some_and(|sym| self.is_private(id, sym, &access.state));
-            let private = unknown_elsewhere
-                && !locations.iter().any(|location| self.loose.contains(&location.object));
             let found = GuardedAccess {
                 root,
                 context: id,

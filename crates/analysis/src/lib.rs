@@ -28,6 +28,7 @@ mod draft;
 mod effects;
 mod entry;
 mod flow;
+mod formats;
 mod guarded;
 mod loops;
 mod loose;
@@ -46,6 +47,7 @@ mod state;
 mod summary;
 mod sym;
 mod team;
+mod thread_ends;
 mod threads;
 mod view;
 

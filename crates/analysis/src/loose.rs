@@ -6,48 +6,298 @@
 //! follows the pointer may still see the object as it was before it was filled in. So for the objects
 //! found here, and all that they lead to, not being known yet excludes nothing.
 //!
+//! Two kinds of weak reads are harmless. One is made under a lock that every write of the place is
+//! made under (the second look of double-checked locking). The other is of a place that nothing but
+//! releasing read-modify-writes changes, and its value is not followed but only put into an object
+//! that is not known yet and is published at the same place (the push of a lock-free stack): whoever
+//! gets there by an acquiring read comes after all of those writes, since each continues the release
+//! sequences of those before it (C11 5.1.2.4).
+//!
 //! Fences are not looked at: a relaxed store after a release fence counts as weak, too.
 
-use racewarden_ir::{Op, Program, Value};
-use rustc_hash::FxHashSet;
+use racewarden_ir::{FunctionId, InstId, Op, RmwOp, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::pointsto::{ObjectId, PointsTo};
+use crate::callgraph::effects_of_call;
+use crate::contexts::GuardedAccess;
+use crate::digests::Whole;
+use crate::effects::Effect;
+use crate::pointsto::{CallSite, Location, ObjectId, may_overlap};
 
 /// Bytes of the smallest access that can hold a pointer.
 const POINTER: u64 = 8;
 
-pub fn loosely_published(program: &Program, points: &PointsTo) -> FxHashSet<ObjectId> {
-    let mut found = FxHashSet::default();
-    let mut open: Vec<ObjectId> = Vec::new();
-    for id in program.module.function_ids() {
-        let function = program.module.function(id);
-        let weak = function.instructions.iter().filter_map(|inst| weak_place(&inst.op));
-        for address in weak {
-            let places = points.value(program, id, address);
-            open.extend(points.contents(&places).iter().map(|location| location.object));
+struct Scan<'a> {
+    whole: &'a Whole<'a>,
+    functions: Vec<FunctionId>,
+    accesses: FxHashMap<CallSite, Vec<&'a GuardedAccess>>,
+}
+
+/// What an atomic access does with a pointer, as far as it orders nothing.
+struct Weak<'a> {
+    address: &'a Value,
+    reads: bool,
+    writes: bool,
+}
+
+pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
+    let instantiation = whole.instantiation;
+    let module = &instantiation.program.module;
+    let mut functions: Vec<FunctionId> = module.function_ids().collect();
+    functions.retain(|id| !module.function(*id).is_declaration());
+    let mut scan = Scan { whole, functions, accesses: FxHashMap::default() };
+    let mut weak: Vec<(CallSite, Vec<Location>, bool)> = Vec::new();
+    for &id in &scan.functions {
+        for (inst, instruction) in (0u32..).zip(&module.function(id).instructions) {
+            if let Some(found) = weak_place(&instruction.op).filter(|w| w.reads || w.writes) {
+                let places = scan.points(id, found.address);
+                weak.push(((id, inst), places, found.writes));
+            }
         }
     }
+    if weak.is_empty() {
+        return FxHashSet::default();
+    }
+    for access in &instantiation.accesses {
+        scan.accesses.entry((access.function, access.inst)).or_default().push(access);
+    }
+    let mut open: Vec<ObjectId> = Vec::new();
+    for (site, places, writes) in &weak {
+        let harmless = !writes
+            && (!scan.is_followed_at_all(*site)
+                || scan.is_locked(*site, places)
+                || scan.is_stack(*site, places));
+        if !harmless {
+            let contents = instantiation.points.contents(places);
+            open.extend(contents.iter().map(|location| location.object));
+        }
+    }
+    let mut found = FxHashSet::default();
     while let Some(object) = open.pop() {
         if found.insert(object) {
-            open.extend(points.successors(object));
+            open.extend(instantiation.points.successors(object));
         }
     }
     found
 }
 
-/// Where an access that may pass a pointer on without order has its memory.
-fn weak_place(op: &Op) -> Option<&Value> {
-    let (address, size, strong) = match op {
-        Op::Load { address, size, order: Some(order), .. } => (address, size, order.acquires()),
-        Op::Store { address, size, order: Some(order), .. } => (address, size, order.releases()),
-        Op::AtomicRmw { address, size, order, .. } => {
-            (address, size, order.acquires() && order.releases())
+/// What an access does that may pass a pointer on without order.
+fn weak_place(op: &Op) -> Option<Weak<'_>> {
+    let null = |value: &Value| matches!(value, Value::Null | Value::Int { bits: 0, .. });
+    let (address, size, reads, writes) = match op {
+        Op::Load { address, size, order: Some(order), .. } => {
+            (address, size, !order.acquires(), false)
         }
-        Op::CompareExchange { address, size, success, failure, .. } => {
-            let both = success.acquires() && success.releases();
-            (address, size, both && failure.acquires())
+        Op::Store { address, value, size, order: Some(order), .. } => {
+            (address, size, false, !order.releases() && !null(value))
+        }
+        Op::AtomicRmw { address, op, value, size, order } => {
+            let stores = *op != RmwOp::Xchg || !null(value);
+            (address, size, !order.acquires(), stores && !order.releases())
+        }
+        Op::CompareExchange { address, new, size, success, failure, .. } => {
+            let reads = !(success.acquires() && failure.acquires());
+            (address, size, reads, !success.releases() && !null(new))
         }
         _ => return None,
     };
-    (!strong && *size >= POINTER).then_some(address)
+    (*size >= POINTER).then_some(Weak { address, reads, writes })
+}
+
+/// Where the value of a read goes.
+struct Uses {
+    /// Memory is accessed by it, or it goes where it is not followed.
+    followed: bool,
+    /// Stores of it.
+    stored: Vec<u32>,
+}
+
+impl<'a> Scan<'a> {
+    fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
+        self.whole.instantiation.points.value(self.whole.instantiation.program, function, value)
+    }
+
+    fn at(&self, site: CallSite) -> &[&'a GuardedAccess] {
+        self.accesses.get(&site).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn is_followed_at_all(&self, site: CallSite) -> bool {
+        let uses = self.uses(site);
+        uses.followed || !uses.stored.is_empty()
+    }
+
+    fn uses(&self, site: CallSite) -> Uses {
+        let body = self.whole.instantiation.program.module.function(site.0);
+        let mut uses = Uses { followed: false, stored: Vec::new() };
+        let mut known = FxHashSet::from_iter([InstId(site.1)]);
+        loop {
+            let before = known.len();
+            for (inst, instruction) in (0u32..).zip(&body.instructions) {
+                let has = |value: &Value| {
+                    let mut found = false;
+                    value.visit(&mut |part| {
+                        found |= matches!(part, Value::Inst(inst) if known.contains(inst));
+                    });
+                    found
+                };
+                let touched = instruction.op.operands().into_iter().any(has);
+                if !touched {
+                    continue;
+                }
+                match &instruction.op {
+                    Op::Compare { .. } => {}
+                    Op::Phi { .. }
+                    | Op::Select { .. }
+                    | Op::Freeze { .. }
+                    | Op::ExtractValue { .. } => {
+                        known.insert(InstId(inst));
+                    }
+                    // Part of a compare-and-exchange's result is whether it succeeded.
+                    Op::Branch { .. } => {}
+                    Op::CompareExchange { address, .. } => uses.followed |= has(address),
+                    Op::Store { address, .. } => {
+                        uses.followed |= has(address);
+                        if !uses.stored.contains(&inst) {
+                            uses.stored.push(inst);
+                        }
+                    }
+                    _ => uses.followed = true,
+                }
+            }
+            if known.len() == before {
+                return uses;
+            }
+        }
+    }
+
+    /// Instructions that may change one of the places.
+    fn writers(&self, places: &[Location]) -> Option<Vec<CallSite>> {
+        let program = self.whole.instantiation.program;
+        let meets = |function: FunctionId, address: &Value, size: u64| {
+            self.points(function, address)
+                .iter()
+                .any(|at| places.iter().any(|place| may_overlap(*place, POINTER, *at, size.max(1))))
+        };
+        let mut found = Vec::new();
+        for &id in &self.functions {
+            for (inst, instruction) in (0u32..).zip(&program.module.function(id).instructions) {
+                match &instruction.op {
+                    Op::Store { address, size, .. }
+                    | Op::AtomicRmw { address, size, .. }
+                    | Op::CompareExchange { address, size, .. } => {
+                        if meets(id, address, *size) {
+                            found.push((id, inst));
+                        }
+                    }
+                    Op::MemCopy { to, .. } | Op::MemSet { to, .. } => {
+                        if meets(id, to, u64::from(u32::MAX)) {
+                            return None;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether every write of the place shares a lock with the read.
+    fn is_locked(&self, site: CallSite, places: &[Location]) -> bool {
+        let reads = self.at(site);
+        let Some(writers) = self.writers(places) else { return false };
+        !reads.is_empty()
+            && writers.iter().all(|writer| {
+                self.at(*writer).iter().all(|write| {
+                    reads
+                        .iter()
+                        .all(|read| self.whole.share_lock(read, write) || self.comes_first(write))
+                })
+            })
+    }
+
+    /// Whether the write is made before there is a second thread.
+    fn comes_first(&self, write: &GuardedAccess) -> bool {
+        write.root == crate::threads::MAIN && write.state.threads.is_empty()
+    }
+
+    /// Whether the value only gets into objects that are published at the same place, which nothing
+    /// but releasing read-modify-writes changes.
+    fn is_stack(&self, site: CallSite, places: &[Location]) -> bool {
+        let [place] = places else { return false };
+        let instantiation = self.whole.instantiation;
+        let points = instantiation.points;
+        if place.stride != 0 || !self.whole.singletons[place.object as usize] {
+            return false;
+        }
+        let uses = self.uses(site);
+        if uses.followed {
+            return false;
+        }
+        let Some(writers) = self.writers(places) else { return false };
+        let module = &instantiation.program.module;
+        let releases = |site: &CallSite| {
+            let op = &module.function(site.0).instructions[site.1 as usize].op;
+            matches!(op, Op::AtomicRmw { .. } | Op::CompareExchange { .. })
+                && weak_place(op).is_some_and(|weak| !weak.writes)
+        };
+        if !writers.iter().all(releases) {
+            return false;
+        }
+        let mut family: FxHashSet<ObjectId> = FxHashSet::default();
+        let mut open: Vec<ObjectId> =
+            points.contents(places).iter().map(|location| location.object).collect();
+        while let Some(object) = open.pop() {
+            if family.insert(object) {
+                open.extend(points.successors(object));
+            }
+        }
+        if family.contains(&points.blob().object) || family.contains(&place.object) {
+            return false;
+        }
+        self.functions.iter().all(|id| self.keeps(*id, *place, &family))
+    }
+
+    /// Whether the function lets pointers to the family go nowhere but to the place, to members that
+    /// are not known yet, and to memory of its own thread.
+    fn keeps(&self, id: FunctionId, place: Location, family: &FxHashSet<ObjectId>) -> bool {
+        let instantiation = self.whole.instantiation;
+        let points = instantiation.points;
+        let leads =
+            |value: &Value| self.points(id, value).iter().any(|at| family.contains(&at.object));
+        let body = instantiation.program.module.function(id);
+        (0u32..).zip(&body.instructions).all(|(inst, instruction)| match &instruction.op {
+            Op::Store { address, value, .. } if leads(value) => {
+                let to = self.points(id, address);
+                let inside = to.iter().all(|at| family.contains(&at.object));
+                let own = to.iter().all(|at| !instantiation.shared[at.object as usize]);
+                let private = self.at((id, inst)).iter().all(|access| access.private);
+                (inside && private) || own
+            }
+            Op::AtomicRmw { address, value, .. }
+            | Op::CompareExchange { address, new: value, .. }
+                if leads(value) =>
+            {
+                self.points(id, address) == [place]
+            }
+            Op::MemCopy { from, .. } => !points
+                .contents(&self.points(id, from))
+                .iter()
+                .any(|at| family.contains(&at.object)),
+            Op::Unknown { operands, .. } => !operands.iter().any(leads),
+            Op::Call { callee, arguments, .. } => {
+                let site = (id, inst);
+                effects_of_call(instantiation.effects, points, site, callee).all(|effect| {
+                    !matches!(
+                        effect,
+                        Effect::Publish { .. }
+                            | Effect::SetSpecific { .. }
+                            | Effect::Create { .. }
+                            | Effect::Copy { .. }
+                            | Effect::Unknown
+                    ) || !arguments.iter().any(leads)
+                })
+            }
+            _ => true,
+        })
+    }
 }

@@ -1,4 +1,5 @@
-//! Locks that exclude nobody because a thread releases them that never takes them.
+//! Locks that exclude nobody: because a thread releases them that never takes them, or because they
+//! are made anew, or ended, while others use them.
 //!
 //! Releasing another thread's mutex is undefined by POSIX and works on most systems: whoever waits
 //! gets in beside the holder. A thread is blamed only when nothing that it runs may take the lock;
@@ -6,13 +7,55 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use racewarden_finding::AccessKind;
 use racewarden_ir::{FunctionId, Op, Value};
 
 use crate::callgraph::effects_of_call;
-use crate::contexts::Instantiation;
+use crate::contexts::{GuardedAccess, Instantiation};
+use crate::digests::{Whole, exclusion, may_meet};
 use crate::effects::{Effect, LockName};
-use crate::pointsto::{Location, may_overlap};
+use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::threads::RootId;
+
+/// Where the locks are that are made anew or ended beside a use of them. Only of a lock that exists
+/// once is it known that it is the same one.
+pub fn reset_in_use(whole: &Whole<'_>) -> Vec<Location> {
+    let accesses = &whole.instantiation.accesses;
+    let resets: Vec<&GuardedAccess> = accesses
+        .iter()
+        .filter(|access| {
+            access.kind == AccessKind::Write
+                && whole.is_one_place(&access.locations)
+                && whole.calls(access, |effect| matches!(effect, Effect::ResetLock { .. }))
+        })
+        .collect();
+    if resets.is_empty() {
+        return Vec::new();
+    }
+    let objects: FxHashSet<ObjectId> =
+        resets.iter().flat_map(|reset| reset.locations.iter().map(|at| at.object)).collect();
+    let uses: Vec<&GuardedAccess> = accesses
+        .iter()
+        .filter(|access| {
+            access.atomic
+                && access.kind == AccessKind::Read
+                && access.locations.iter().any(|at| objects.contains(&at.object))
+                && whole.calls(access, |effect| matches!(effect, Effect::Lock { .. }))
+        })
+        .collect();
+    let mut found: Vec<Location> = Vec::new();
+    for used in uses {
+        let beside = |reset: &&&GuardedAccess| {
+            may_meet(reset, used) && exclusion(reset, used, whole).is_none()
+        };
+        if resets.iter().find(beside).is_some() {
+            found.extend(used.locations.iter());
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
 
 /// Places of locks as one function takes and releases them.
 #[derive(Default, Clone)]

@@ -47,7 +47,7 @@ impl Naming<'_> {
 
     /// `file:line` of an instruction.
     pub fn line(&self, function: FunctionId, inst: u32) -> String {
-        let place = place_in(self.program(), Spot { function: function.0, inst });
+        let place = place_in(self.program(), Spot { function: function.0, inst, level: 0 });
         format!("{}:{}", place.file, place.line)
     }
 
@@ -60,7 +60,7 @@ impl Naming<'_> {
     pub fn site(&self, access: &GuardedAccess, words: &mut Words) -> DraftSite {
         DraftSite {
             spot: self.spots.id(access.function, access.inst),
-            function: words.id(self.function(access.function)),
+            function: words.id(self.frames(access.function, access.inst).swap_remove(0)),
             access: access.kind,
             lvalue: words.id(self.lvalue(access)),
             atomic: access.atomic,
@@ -77,11 +77,24 @@ impl Naming<'_> {
             stack: self
                 .stack(access)
                 .into_iter()
-                .map(|(function, inst)| {
-                    (words.id(self.function(function)), self.spots.id(function, inst))
+                .flat_map(|(function, inst)| {
+                    let spot = move |level| self.spots.id_at(function, inst, level);
+                    let frames = self.frames(function, inst);
+                    (0u32..).zip(frames).map(move |(level, name)| (name, spot(level)))
                 })
+                .map(|(name, spot)| (words.id(name), spot))
                 .collect(),
         }
+    }
+
+    /// The functions that the instruction was written in, innermost first, the last being the one
+    /// that it now stands in.
+    fn frames(&self, function: FunctionId, inst: u32) -> Vec<String> {
+        let inlined = self.program().module.function(function).inlined_at(InstId(inst));
+        let mut names: Vec<String> =
+            inlined.iter().map(|frame| self.text(frame.function)).collect();
+        names.push(self.function(function));
+        names
     }
 
     fn lvalue(&self, access: &GuardedAccess) -> String {
@@ -247,7 +260,11 @@ impl Naming<'_> {
         let site =
             data.create.as_ref().map(|create| create.chain.first().copied().unwrap_or(create.site));
         match site {
-            Some(site) => format!("{name} (created at {}{many})", self.at(site.0, site.1)),
+            Some((function, inst)) => {
+                let inlined = self.program().module.function(function).inlined_at(InstId(inst));
+                let at = self.spots.mark_at(function, inst, inlined.len() as u32);
+                format!("{name} (created at {at}{many})")
+            }
             None => format!("{name} ({})", many.trim_start_matches(", ")),
         }
     }

@@ -1,10 +1,15 @@
 //! What weakens the result: everything the engine could not see through, and that could matter.
 
 use racewarden_finding::{Engine, Note};
-use racewarden_ir::{Callee, NoteKind, Op, Program, Value};
+use racewarden_ir::{Callee, FunctionId, NoteKind, Op, Program, Value};
+use rustc_hash::FxHashSet;
 
+use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
+use crate::effects::Effect;
 use crate::naming::Naming;
+use crate::pointsto::CallSite;
+use crate::threads::RootId;
 
 /// Notes about what the analysis of the reachable functions had to leave open.
 pub fn collect(
@@ -22,7 +27,7 @@ pub fn collect(
     unknown_functions(naming, reachable, &mut notes);
     unresolved_calls(naming, reachable, &mut notes);
     unknown_pointers(naming, reachable, &mut notes);
-    if instantiation.effects.jumps {
+    if instantiation.effects.jumps && jumps_past_creation(instantiation) {
         let text = "setjmp is used: threads created before a jump back are not followed";
         notes.push(Note::weakens(Engine::Check, text));
     }
@@ -38,6 +43,29 @@ pub fn collect(
         });
     }
     notes
+}
+
+/// Whether a thread that calls `setjmp` may create others.
+fn jumps_past_creation(instantiation: &Instantiation<'_>) -> bool {
+    let program = instantiation.program;
+    let returns_twice = |id: FunctionId| {
+        program.module.function(id).instructions.iter().any(|instruction| {
+            matches!(&instruction.op, Op::Call { callee: Callee::Direct(target), .. }
+                if instantiation.effects.of(*target).into_iter().flatten()
+                    .any(|effect| *effect == Effect::ReturnsTwice))
+        })
+    };
+    let jumpers: FxHashSet<RootId> = instantiation
+        .contexts
+        .iter()
+        .filter(|context| returns_twice(context.function))
+        .map(|context| context.root)
+        .collect();
+    let creates = |id: FunctionId| instantiation.graph.create_sites.iter().any(|s| s.0 == id);
+    instantiation
+        .contexts
+        .iter()
+        .any(|context| jumpers.contains(&context.root) && creates(context.function))
 }
 
 /// Whether a thread could start where the analysis does not see it.
@@ -93,12 +121,42 @@ fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
     }
     for site in &instantiation.graph.create_sites {
         let empty = instantiation.points.entries.get(site).is_none_or(Vec::is_empty);
-        if reachable[site.0.index()] && empty {
+        if reachable[site.0.index()] && empty && !registers_nothing(instantiation, *site) {
             let at = naming.at(site.0, site.1);
             let text = format!("{at}: the function that the new thread runs is not known");
             notes.push(Note::weakens(Engine::Check, text));
         }
     }
+}
+
+/// Whether the call registers a handler that is no function (`SIG_IGN`, a key without destructor).
+fn registers_nothing(instantiation: &Instantiation<'_>, site: CallSite) -> bool {
+    let body = instantiation.program.module.function(site.0);
+    let Op::Call { callee, arguments, .. } = &body.instructions[site.1 as usize].op else {
+        return false;
+    };
+    let fixed = |value: &Value| match value {
+        Value::Null => true,
+        Value::Offset { base, .. } => **base == Value::Null,
+        _ => false,
+    };
+    let mut effects = effects_of_call(instantiation.effects, instantiation.points, site, callee);
+    effects.all(|effect| match effect {
+        Effect::Create { .. } => false,
+        Effect::Handler { function, by_address: false, .. } => {
+            arguments.get(*function as usize).is_some_and(fixed)
+        }
+        // A known place that holds no function holds `SIG_IGN` or `SIG_DFL`.
+        Effect::Handler { function, .. } => {
+            let Some(value) = arguments.get(*function as usize) else { return false };
+            let places = instantiation.points.value(instantiation.program, site.0, value);
+            let blob = instantiation.points.blob().object;
+            !places.is_empty()
+                && !places.iter().any(|at| at.object == blob)
+                && instantiation.points.contents(&places).is_empty()
+        }
+        _ => true,
+    })
 }
 
 /// Whether the pointer comes from an integer or from a library: elsewhere a pointer without a

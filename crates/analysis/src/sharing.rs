@@ -23,7 +23,7 @@ pub struct Sharing {
     pub tainted_handles: FxHashSet<ObjectId>,
     /// Objects that one store instruction alone writes, with that store; constants do not count.
     pub copied_handles: FxHashMap<ObjectId, CallSite>,
-    /// Objects with a lock that is made anew, or ended, while there may be several threads.
+    /// Objects with a lock that is made anew, ended or freed while there may be several threads.
     pub reset_locks: FxHashSet<ObjectId>,
 }
 
@@ -196,6 +196,10 @@ impl<'a> Scan<'a> {
                     // Nobody joins by a handle that was freed.
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, OPEN, false);
+                        if self.phases.is_late(id, inst) {
+                            let points = self.points(id, value);
+                            self.reset_locks.extend(points.iter().map(|at| at.object));
+                        }
                     }
                 }
                 Effect::Copy { to: pointer, .. } | Effect::Allocate { out: Some(pointer), .. } => {

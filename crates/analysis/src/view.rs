@@ -5,7 +5,8 @@
 //! have the views that they had. The view has everything that any stage reads, except
 //!
 //! - where things stand in the source: a draft leaves places open;
-//! - computations of small numbers that nothing but a plain store of less than eight bytes takes.
+//! - computations of small numbers that nothing but a plain store of less than eight bytes takes,
+//!   unless it is a constant added to what the same place held.
 //!   No address is made of them, no branch, call or return depends on them, and stores of that size
 //!   publish nothing and hold no thread's handle. What is stored is then only known not to be a
 //!   constant, which is all that the stages ask of it.
@@ -50,15 +51,24 @@ struct FunctionPlaces {
     own: Option<Position>,
     /// By the instruction's number in the view.
     instructions: Vec<Option<Position>>,
+    /// Where the functions were called that an instruction was written in, innermost first, by
+    /// its number, for those that were put here from other functions.
+    inlined: Vec<(u32, Vec<Position>)>,
 }
 
 impl Places {
-    /// Where the instruction with this number in the view stands; the function's own place when it
-    /// has none.
-    pub fn of(&self, symbol: &str, number: u32) -> Option<Place> {
+    /// Where the instruction with this number in the view stands, or so many calls further out; the
+    /// function's own place when it has none.
+    pub fn of(&self, symbol: &str, number: u32, level: u32) -> Option<Place> {
         let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
         let function = &self.functions[found];
-        let own = function.instructions.get(number as usize).copied().flatten();
+        let own = match level.checked_sub(1) {
+            None => function.instructions.get(number as usize).copied().flatten(),
+            Some(outer) => {
+                let at = function.inlined.binary_search_by_key(&number, |(own, _)| *own).ok()?;
+                Some(*function.inlined[at].1.get(outer as usize)?)
+            }
+        };
         Some(match own.or(function.own) {
             Some((file, line, column)) => {
                 Place { file: self.files.get(file as usize)?.clone(), line, column }
@@ -109,8 +119,16 @@ pub fn view(module: &Module) -> Option<View> {
                 .filter(|&inst| numbers[inst] != DROPPED)
                 .map(|inst| function.source_of(InstId::new(inst)).map(&mut position))
                 .collect();
+            let inlined = (0..function.instructions.len())
+                .filter(|&inst| numbers[inst] != DROPPED)
+                .map(|inst| (numbers[inst], function.inlined_at(InstId::new(inst))))
+                .filter(|(_, frames)| !frames.is_empty())
+                .map(|(number, frames)| {
+                    (number, frames.iter().map(|frame| position(frame.call)).collect())
+                })
+                .collect();
             let symbol = module.name_text(function.name).to_owned();
-            places.functions.push(FunctionPlaces { symbol, own, instructions });
+            places.functions.push(FunctionPlaces { symbol, own, instructions, inlined });
         }
     }
     places.functions.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -161,7 +179,7 @@ pub fn numbers(function: &Function, module: &Module) -> Vec<u32> {
         let op = &function.instructions[inst].op;
         let plain = matches!(op, Op::Store { size, order: None, .. } if *size < 8);
         for (position, operand) in op.operands().into_iter().enumerate() {
-            if plain && position == 1 {
+            if plain && position == 1 && !is_step(function, op) {
                 continue;
             }
             operand.visit(&mut |value| {
@@ -183,6 +201,17 @@ pub fn numbers(function: &Function, module: &Module) -> Vec<u32> {
             next - 1
         })
         .collect()
+}
+
+/// Whether a store adds a constant to what is there: counts are told by how much.
+fn is_step(function: &Function, store: &Op) -> bool {
+    let Op::Store { address, value: Value::Inst(sum), .. } = store else { return false };
+    let Op::Binary { left: Value::Inst(load), right: Value::Int { .. }, .. } =
+        &function.inst(*sum).op
+    else {
+        return false;
+    };
+    matches!(&function.inst(*load).op, Op::Load { address: from, .. } if from == address)
 }
 
 struct Viewer<'a> {
@@ -270,6 +299,7 @@ impl Viewer<'_> {
             sources: _,
             paths: _,
             operand_paths,
+            inlined: _,
         } = function;
         self.name(*name);
         self.name(*display_name);
@@ -290,6 +320,11 @@ impl Viewer<'_> {
                 self.add(instruction.ty);
                 let path = function.path_of(InstId::new(inst));
                 self.path(path);
+                let frames = function.inlined_at(InstId::new(inst));
+                self.add(frames.len());
+                for frame in frames {
+                    self.name(frame.function);
+                }
             }
         }
         for operand in operand_paths {

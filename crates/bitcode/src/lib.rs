@@ -6,6 +6,9 @@
 //! function, so `(function, ordinal)` names one instruction in the model, in an instrumented build
 //! and in a trace.
 //!
+//! `check` names nothing by ordinals and reads modules flattened ([`lower_units_flat`],
+//! [`flatten`]): the C++ library's small functions stand where they are called.
+//!
 //! The debug information of the front end gives every access its path in source terms
 //! (`conn->peer.addr[i]`, see `lower/paths.rs`). A construct that the model does not know becomes
 //! a note of the module, never a panic.
@@ -14,6 +17,7 @@
 //! (`guard.rs` says what becomes of a crash of LLVM on damaged ones).
 
 mod error;
+mod flatten;
 mod guard;
 mod lower;
 mod open;
@@ -21,6 +25,7 @@ mod prepare;
 mod raw;
 
 pub use error::Error;
+pub use flatten::flatten;
 pub use lower::lower;
-pub use open::{lower_file, lower_units, open};
+pub use open::{lower_file, lower_file_flat, lower_units, lower_units_flat, open};
 pub use prepare::prepare;

@@ -9,7 +9,7 @@ use racewarden_ir as ir;
 use rayon::prelude::*;
 
 use crate::raw::Unit;
-use crate::{Error, guard, lower, prepare};
+use crate::{Error, flatten, guard, lower, prepare};
 
 /// Opens a `.bc` or `.ll` file, told apart by content, and checks that it is well formed.
 pub fn open<'ctx>(context: &'ctx Context, path: &Path) -> Result<Module<'ctx>, Error> {
@@ -51,6 +51,30 @@ pub fn lower_file(path: impl AsRef<Path>) -> Result<ir::Module, Error> {
         prepare(&module)?;
         Ok(lower(&module))
     })
+}
+
+/// As [`lower_file`], with the C++ library's small functions in place; see [`crate::flatten`].
+pub fn lower_file_flat(
+    path: impl AsRef<Path>,
+    modelled: &dyn Fn(&str) -> bool,
+) -> Result<ir::Module, Error> {
+    let path = path.as_ref();
+    let context = Context::create();
+    let module = open(&context, path)?;
+    guard::reading(path, || {
+        prepare(&module)?;
+        flatten(&module, modelled)?;
+        Ok(lower(&module))
+    })
+}
+
+/// As [`lower_units`], with the C++ library's small functions in place.
+pub fn lower_units_flat<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    modelled: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<ir::Module>, Error> {
+    let results: Vec<_> = paths.par_iter().map(|path| lower_file_flat(path, modelled)).collect();
+    results.into_iter().collect()
 }
 
 /// Lowers many files, in their order; with `parallel`, on all cores, each file in an LLVM context

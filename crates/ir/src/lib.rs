@@ -32,7 +32,7 @@ pub use module::{
     Alias, Block, Function, Global, Initializer, Linkage, Module, Note, NoteKind, OperandPath,
     Param, Program,
 };
-pub use source::{FieldPath, SourceLoc};
+pub use source::{FieldPath, Inlined, InlinedFrame, SourceLoc};
 pub use text::{ParseError, parse, print};
 pub use types::{Type, TypeTable};
 pub use verify::{VerifyError, verify, verify_program};

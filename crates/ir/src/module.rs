@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArgId, BlockId, FieldPath, FieldPathId, FunctionId, GlobalId, InstId, Instruction, NameId,
-    SourceId, SourceLoc, TypeId, TypeTable, Value,
+    ArgId, BlockId, FieldPath, FieldPathId, FunctionId, GlobalId, Inlined, InlinedFrame, InstId,
+    Instruction, NameId, SourceId, SourceLoc, TypeId, TypeTable, Value,
 };
 
 /// How a symbol takes part in linking.
@@ -79,6 +79,9 @@ pub struct Function {
     /// What pointer operands point at, in source terms, in order of instructions: for a copy its
     /// source (operand 1), for a call of a function without a body each pointer argument.
     pub operand_paths: Vec<OperandPath>,
+    /// The sources of code that was put here from another function, in order; not part of the text
+    /// form.
+    pub inlined: Vec<Inlined>,
 }
 
 /// The object that an operand points at: `conn->lock` in `pthread_mutex_lock(&conn->lock)`.
@@ -121,6 +124,16 @@ impl Function {
 
     pub fn source_of(&self, id: InstId) -> Option<SourceLoc> {
         self.inst(id).source.map(|SourceId(index)| self.sources[index as usize])
+    }
+
+    /// The functions that the instruction was written in, innermost first, where it was put here
+    /// from another one.
+    pub fn inlined_at(&self, id: InstId) -> &[InlinedFrame] {
+        let Some(source) = self.instructions.get(id.index()).and_then(|i| i.source) else {
+            return &[];
+        };
+        let found = self.inlined.binary_search_by_key(&source, |inlined| inlined.source);
+        found.map_or(&[], |index| &self.inlined[index].frames)
     }
 
     pub fn path_of(&self, id: InstId) -> Option<&FieldPath> {

@@ -2,15 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::NameId;
+use crate::{NameId, SourceId};
 
-/// A position in the source; with inlined-at links left out, as unoptimised bitcode has none
-/// except for always-inline functions.
+/// A position in the source, innermost where code was put into its caller: the way out is in
+/// [`crate::Function::inlined`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourceLoc {
     pub file: NameId,
     pub line: u32,
     pub column: u32,
+}
+
+/// How code got where it is that was written in another function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Inlined {
+    pub source: SourceId,
+    /// Innermost first; never empty.
+    pub frames: Vec<InlinedFrame>,
+}
+
+/// A function that was put into its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct InlinedFrame {
+    /// Its name as the programmer wrote it.
+    pub function: NameId,
+    /// Where it was called.
+    pub call: SourceLoc,
 }
 
 /// An access path in source terms: `conn->peer.addr[i]` for a load or store.

@@ -147,6 +147,16 @@ impl Verifier<'_> {
         });
         let is_sorted = operands.is_sorted_by_key(|o| (o.inst, o.operand));
         self.check(has_operand_paths && is_sorted, place, "has operand paths of nothing");
+        let inlined = &function.inlined;
+        let has_inlined = inlined.iter().all(|own| {
+            let named =
+                |f: &crate::InlinedFrame| f.function.index() < names && f.call.file.index() < names;
+            own.source.index() < function.sources.len()
+                && !own.frames.is_empty()
+                && own.frames.iter().all(named)
+        });
+        let is_sorted = inlined.is_sorted_by_key(|own| own.source);
+        self.check(has_inlined && is_sorted, place, "has code from nowhere");
         if !self.layout(id, function) {
             return;
         }

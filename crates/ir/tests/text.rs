@@ -185,6 +185,7 @@ fn module() -> impl Strategy<Value = Module> {
                 sources: Vec::new(),
                 paths: Vec::new(),
                 operand_paths: Vec::new(),
+                inlined: Vec::new(),
             };
             for (op, ty, source) in instructions {
                 let source = source.map(|(file, line, column)| {

@@ -94,6 +94,18 @@ pub enum Effect {
         semaphore: Operand,
     },
 
+    // Counts
+    /// Takes an amount, by default one, off the count; the first word of the object is the count.
+    CountsDown {
+        count: Operand,
+        #[serde(default)]
+        amount: Option<Operand>,
+    },
+    /// Returns when nothing is left of the count.
+    AwaitsCount {
+        count: Operand,
+    },
+
     // Channels
     /// The result, or the two words at `ends`, are descriptors of a new channel that nobody
     /// outside the process knows. Bit 11 of `flags` makes reading not wait; `count` is how much

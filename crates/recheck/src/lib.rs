@@ -42,6 +42,13 @@ pub struct Request<'a> {
     pub cache: Option<PathBuf>,
 }
 
+impl Request<'_> {
+    /// Whether a model speaks for the function: such functions stay where they are.
+    fn modelled(&self) -> impl Fn(&str) -> bool + Sync {
+        |symbol: &str| self.models.for_function(symbol, true).is_some()
+    }
+}
+
 /// A report, and how it was come by.
 pub struct Checked {
     pub report: Report,
@@ -53,14 +60,16 @@ pub struct Checked {
 pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Checked, Error> {
     entered("lowering");
     let Some(folder) = &request.cache else {
-        let program = racewarden_ir::link(racewarden_bitcode::lower_units(request.units, true)?);
+        let modelled = request.modelled();
+        let units = racewarden_bitcode::lower_units_flat(request.units, &modelled)?;
+        let program = racewarden_ir::link(units);
         let Request { models, options, .. } = request;
         let report = racewarden_analysis::check_in_stages(&program, models, options, entered);
         return Ok(Checked { report, reused: false });
     };
     let cache = Cache::new(folder);
     let units: Vec<Result<Unit, Error>> =
-        request.units.par_iter().map(|path| Unit::open(path, &cache)).collect();
+        request.units.par_iter().map(|path| Unit::open(path, request, &cache)).collect();
     let units: Vec<Unit> = units.into_iter().collect::<Result<_, _>>()?;
     let key = result_key(request, &units);
     if let Some(key) = &key
@@ -69,8 +78,12 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
     {
         return Ok(Checked { report, reused: true });
     }
-    let modules: Vec<Result<Module, Error>> =
-        request.units.par_iter().zip(units).map(|(path, unit)| unit.module(path, &cache)).collect();
+    let modules: Vec<Result<Module, Error>> = request
+        .units
+        .par_iter()
+        .zip(units)
+        .map(|(path, unit)| unit.module(path, request, &cache))
+        .collect();
     let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
     let draft = racewarden_analysis::draft(&program, request.models, request.options, entered);
     entered("report");
@@ -94,15 +107,15 @@ struct Unit {
 }
 
 impl Unit {
-    fn open(path: &PathBuf, cache: &Cache) -> Result<Unit, Error> {
+    fn open(path: &PathBuf, request: &Request<'_>, cache: &Cache) -> Result<Unit, Error> {
         let bytes =
             std::fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let key = Key::of([REVISION.as_bytes(), &bytes]);
+        let key = Key::of([REVISION.as_bytes(), request.models_text.as_bytes(), &bytes]);
         if let Some(view) = cache.get::<View>("units", &key) {
             return Ok(Unit { key, view: Some(view), module: None });
         }
         drop(bytes);
-        let module = racewarden_bitcode::lower_file(path)?;
+        let module = racewarden_bitcode::lower_file_flat(path, &request.modelled())?;
         let view = racewarden_analysis::view(&module);
         if let Some(view) = &view {
             cache.put("units", &key, view);
@@ -112,10 +125,10 @@ impl Unit {
     }
 
     /// The unit's module: of one that was known, the kept one.
-    fn module(self, path: &PathBuf, cache: &Cache) -> Result<Module, Error> {
+    fn module(self, path: &PathBuf, request: &Request<'_>, cache: &Cache) -> Result<Module, Error> {
         match self.module.or_else(|| cache.get("modules", &self.key)) {
             Some(module) => Ok(module),
-            None => racewarden_bitcode::lower_file(path),
+            None => racewarden_bitcode::lower_file_flat(path, &request.modelled()),
         }
     }
 }
@@ -160,7 +173,8 @@ impl KeptDraft {
                 (functions.len() as u32 - 1, racewarden_analysis::numbers(body, module))
             });
             let inst = insts.get(spot.inst as usize).copied();
-            *spot = Spot { function: *number, inst: inst.filter(|inst| *inst != u32::MAX)? };
+            let inst = inst.filter(|inst| *inst != u32::MAX)?;
+            *spot = Spot { function: *number, inst, level: spot.level };
         }
         Some(KeptDraft { draft, functions })
     }
@@ -170,7 +184,7 @@ impl KeptDraft {
         entered("report");
         let place = |spot: Spot| -> Option<Place> {
             let (unit, symbol) = self.functions.get(spot.function as usize)?;
-            units.get(*unit as usize)?.view.as_ref()?.places.of(symbol, spot.inst)
+            units.get(*unit as usize)?.view.as_ref()?.places.of(symbol, spot.inst, spot.level)
         };
         if !self.draft.spots.par_iter().all(|spot| place(*spot).is_some()) {
             return None;

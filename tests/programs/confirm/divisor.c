@@ -7,7 +7,7 @@ static int divisor = 4;
 static int share;
 
 static void *divide(void *unused) {
-    if (divisor != 0) {
+    if (divisor != 0) { // RACE!
         int parts = divisor; // RACE! pair(1 read)
         share = 100 / parts;
     }

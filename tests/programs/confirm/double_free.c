@@ -8,7 +8,7 @@ static char *buffer;
 
 static void release(void) {
     if (buffer) { // RACE! pair(1 read)
-        free(buffer);
+        free(buffer); // RACE!
         buffer = 0; // RACE! pair(1 write)
     }
 }

@@ -7,7 +7,7 @@ static int left = 1;
 
 static void *sell(void *unused) {
     if (left > 0) { // RACE! pair(1 read)
-        int rest = left - 1;
+        int rest = left - 1; // RACE!
         left = rest; // RACE! pair(1 write)
         return (void *)1;
     }

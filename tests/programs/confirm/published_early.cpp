@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 struct Settings {
-    int limit = 0;
+    int limit = 0; // RACE!
 };
 
 static Settings *settings;
@@ -15,13 +15,13 @@ static std::mutex guard;
 static void load() {
     std::lock_guard<std::mutex> hold(guard);
     settings = new Settings; // RACE! pair(1 write)
-    settings->limit = 10;
+    settings->limit = 10; // RACE!
 }
 
 static void use() {
     Settings *mine = settings; // RACE! pair(1 read)
     if (mine)
-        assert(mine->limit == 10);
+        assert(mine->limit == 10); // RACE!
 }
 
 int main() {

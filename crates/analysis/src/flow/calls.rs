@@ -10,6 +10,7 @@ use super::edges::assume;
 use super::handles::RESULT;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
 use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
+use crate::formats;
 use crate::pointsto::{Location, ObjectKind};
 use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
 use crate::summary::{Call, CallKind, Create};
@@ -151,6 +152,11 @@ impl Flow<'_> {
     ) {
         match self.env.effects.of(target) {
             Some(effects) => {
+                if self.recording.is_some() {
+                    let module = &self.env.program.module;
+                    let name = module.name_text(module.function(target).name);
+                    self.bounds = formats::bounds(module, name, arguments);
+                }
                 for effect in effects {
                     self.effect(inst, effect, arguments, paths);
                 }
@@ -322,8 +328,12 @@ impl Flow<'_> {
                     }
                     Length::Open => OPEN,
                 };
+                let bound = self.bounds.iter().find(|(index, _)| index == pointer);
+                let size = bound.map_or(size, |(_, most)| size.min(*most));
                 let kind = if *write { AccessKind::Write } else { AccessKind::Read };
-                self.access(inst, *pointer as u8, value, size, kind, *atomic);
+                if size > 0 {
+                    self.access(inst, *pointer as u8, value, size, kind, *atomic);
+                }
             }
             Effect::Publish { argument } | Effect::SetSpecific { value: argument } => {
                 if let Some(value) = arguments.get(*argument as usize) {
@@ -331,6 +341,7 @@ impl Flow<'_> {
                 }
             }
             Effect::Handler { kind, .. } => self.handler(inst, *kind, paths),
+            Effect::ReturnsTwice => self.return_twice(inst, paths),
             Effect::NoReturn => paths.clear(),
             Effect::ThreadExit => {
                 self.summary.ends_thread = true;
@@ -360,6 +371,8 @@ impl Flow<'_> {
             Effect::TeamBarrier
             | Effect::BarrierInit { .. }
             | Effect::SemaphoreInit { .. }
+            | Effect::CountDown { .. }
+            | Effect::AwaitCount { .. }
             | Effect::Announce
             | Effect::Await
             | Effect::OpenChannel { .. }
@@ -561,14 +574,41 @@ impl Flow<'_> {
         reduce(paths, MAX_PATHS);
     }
 
+    /// When it returns again, with another result than zero, whoever jumped may have released any
+    /// lock, and told others of whatever this function has.
+    fn return_twice(&self, inst: u32, paths: &mut Vec<Path>) {
+        let own = (0u32..).zip(&self.function.instructions).filter(|(inst, instruction)| {
+            matches!(instruction.op, Op::Alloca { .. }) || self.is_allocation(*inst)
+        });
+        let own: Vec<u32> = own.map(|(inst, _)| inst).collect();
+        let result = self.syms.inst(inst);
+        for mut first in std::mem::take(paths) {
+            let mut again = first.clone();
+            if first.assume(&result, Fact::Equals(0)) {
+                paths.push(first);
+            }
+            if again.assume(&result, Fact::Differs(0)) {
+                again.release(self.released(None));
+                again.escaped.extend(own.iter().copied());
+                again.escaped_arguments.extend(0..self.function.params.len() as u32);
+                paths.push(again);
+            }
+        }
+        reduce(paths, MAX_PATHS);
+    }
+
     /// A handler may run from now on, as a thread that nobody joins.
     pub(super) fn handler(&mut self, inst: u32, kind: HandlerKind, paths: &mut Vec<Path>) {
         if kind == HandlerKind::Exit && self.env.effects.ends_in_main {
             // It comes after `main`, as one of the program's start functions.
             return;
         }
+        if kind == HandlerKind::ThreadExit {
+            // It runs on threads that the program creates, at their end.
+            return;
+        }
         let id = CreateId::new((self.id, inst));
-        let many = kind == HandlerKind::ThreadExit;
+        let many = false;
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, passed, handle, apart) = (None, Vec::new(), None, None);

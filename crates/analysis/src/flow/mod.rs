@@ -23,6 +23,7 @@ pub use compose::compose;
 
 use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects};
+use crate::formats;
 use crate::loops::Induction;
 use crate::pointsto::{CallSite, Location, PointsTo};
 use crate::state::{Fact, HandleRange, Held, Live, Path, joined, reduce};
@@ -61,6 +62,8 @@ pub struct Flow<'a> {
     inductions: FxHashMap<u32, Option<Induction>>,
     /// Calls whose result is looked at.
     used: FxHashSet<u32>,
+    /// What the format of the call at hand says of its arguments.
+    bounds: formats::Bounds,
     /// Handle ranges joined by a whole run of a loop.
     range_joins: Vec<(u32, HandleRange)>,
     summary: Summary,
@@ -121,6 +124,7 @@ pub fn analyse(
         syms,
         inductions: FxHashMap::default(),
         used: used_calls(function),
+        bounds: Vec::new(),
         range_joins: Vec::new(),
         summary: Summary::default(),
         recording: None,
@@ -512,9 +516,16 @@ const OPEN: u64 = 1 << 40;
 /// Bytes of the smallest access that can hold an address.
 const POINTER: u64 = 8;
 
+/// `EOWNERDEAD`: the lock is held, and whoever held it before is gone.
+const OWNER_DIED: u64 = 130;
+
 fn used_calls(function: &Function) -> FxHashSet<u32> {
     let mut used = FxHashSet::default();
     for instruction in &function.instructions {
+        // Whoever asks for nothing but this does not look for failures.
+        if let Op::Compare { right: Value::Int { bits: OWNER_DIED, .. }, .. } = &instruction.op {
+            continue;
+        }
         for operand in instruction.op.operands() {
             operand.visit(&mut |value| {
                 if let Value::Inst(inst) = value

@@ -7,22 +7,26 @@
 //!
 //! An OpenMP team's barrier is waited at by the whole team by definition.
 
-use racewarden_ir::Value;
+use racewarden_ir::{FunctionId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::Event;
-use super::timeline::{NodeId, Timeline};
+use super::handoff::Tables;
+use super::timeline::{Branch, NodeId, Timeline};
+use super::values::Content;
 use super::{Facts, Stand, is_single, runs_once, set_up_count};
 use crate::cfg::Cfg;
 use crate::digests::Whole;
 use crate::loops::induction;
-use crate::pointsto::Location;
+use crate::pointsto::{CallSite, Location};
 use crate::sym::{Oracle, Sym, SymTable};
 use crate::threads::{MAIN, RootId};
 
 pub struct Phases {
     /// For two roots, the nodes that each may run in one and the same phase.
     rounds: FxHashMap<(RootId, RootId), Vec<Round>>,
+    /// Nodes that only the one thread runs which the wait before them has told from the others.
+    alone: FxHashMap<RootId, Vec<bool>>,
 }
 
 /// The nodes of two threads that one phase has.
@@ -31,6 +35,13 @@ type Round = (Vec<bool>, Vec<bool>);
 impl Phases {
     pub fn separates(&self, a: &Stand, b: &Stand) -> bool {
         let Some(rounds) = self.rounds.get(&(a.root, b.root)) else { return false };
+        let is_alone = |stand: &Stand| {
+            let alone = self.alone.get(&stand.root);
+            alone.is_some_and(|alone| stand.nodes.iter().all(|node| alone[*node as usize]))
+        };
+        if !a.at_event && !b.at_event && is_alone(a) && is_alone(b) {
+            return true;
+        }
         let any = |nodes: &[NodeId], set: &[bool]| nodes.iter().any(|node| set[*node as usize]);
         !a.at_event
             && !b.at_event
@@ -79,7 +90,55 @@ fn barrier(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Phases> 
             rounds.insert((first, second), walk(x, y, &event)?);
         }
     }
-    Some(Phases { rounds })
+    let mut tables = Tables::default();
+    let mut alone = FxHashMap::default();
+    for &root in &members {
+        let timeline = facts.timelines.get(&root)?;
+        alone.insert(root, serial_nodes(whole, timeline, &event, &mut tables));
+    }
+    Some(Phases { rounds, alone })
+}
+
+/// Nodes behind a branch that is taken only when the wait just before it returned
+/// `PTHREAD_BARRIER_SERIAL_THREAD`, which one thread of each round gets.
+fn serial_nodes(
+    whole: &Whole<'_>,
+    timeline: &Timeline,
+    event: &Event,
+    tables: &mut Tables,
+) -> Vec<bool> {
+    let waits: Vec<NodeId> =
+        timeline.events().filter(|(_, own)| *own == event).map(|(id, _)| id).collect();
+    let site = |id: NodeId| {
+        let node = &timeline.nodes[id as usize];
+        (node.function, node.start)
+    };
+    let mut sites: Vec<CallSite> = waits.iter().map(|id| site(*id)).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    let mut serial: Vec<(FunctionId, Branch)> = Vec::new();
+    for own in sites {
+        let branches = tables.refused(whole, own, &[Content::Bits(0)]);
+        // The result must be that of the latest wait.
+        let others = waits.iter().copied().filter(|id| site(*id) != own).chain([0]);
+        let stale = timeline.reach(others, |_, _, to| !waits.contains(&to));
+        serial.extend(branches.into_iter().filter(|(function, branch)| {
+            (0..).zip(&timeline.nodes).all(|(id, node): (usize, _)| {
+                let here = node.function == *function
+                    && node.next.iter().any(|(_, own)| *own == Some(*branch));
+                !here || !stale[id]
+            })
+        }));
+    }
+    if serial.is_empty() {
+        return vec![false; timeline.nodes.len()];
+    }
+    let sources = waits.iter().copied().chain([0]);
+    let open = timeline.reach(sources, |from, branch, _| {
+        let function = timeline.nodes[from as usize].function;
+        !branch.is_some_and(|branch| serial.contains(&(function, branch)))
+    });
+    open.into_iter().map(|open| !open).collect()
 }
 
 fn teams(whole: &Whole<'_>, facts: &Facts) -> Option<Phases> {
@@ -93,7 +152,7 @@ fn teams(whole: &Whole<'_>, facts: &Facts) -> Option<Phases> {
             rounds.insert((*root, *root), found);
         }
     }
-    (!rounds.is_empty()).then_some(Phases { rounds })
+    (!rounds.is_empty()).then(|| Phases { rounds, alone: FxHashMap::default() })
 }
 
 /// What two threads may run at once, round by round.
@@ -167,7 +226,7 @@ impl Oracle for Nothing {
 }
 
 /// How many threads ever run the root, at most.
-fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sym> {
+pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sym> {
     if is_single(whole, root) {
         return Some(Sym::constant(1));
     }

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::values::Content;
 use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
-use crate::effects::{Effect, Success};
+use crate::effects::{Effect, RESULT, Success};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Event {
     /// Of any future.
     Announce,
     Await,
+    /// Waits until the count with this number in [`Events::words`] is down to nothing.
+    Full(u32),
     /// The word's number in [`Events::words`].
     Write(u32),
     Read(u32),
@@ -47,6 +49,8 @@ pub enum WriteKind {
     Exchange,
     /// With the value that must be there.
     CompareExchange(Option<Content>),
+    /// So much is taken off by a library call.
+    CountDown(u64),
     Other,
 }
 
@@ -150,13 +154,17 @@ pub struct Opening {
     pub waits: bool,
 }
 
-struct Scan<'a> {
-    instantiation: &'a Instantiation<'a>,
+pub(super) struct Scan<'a> {
+    pub(super) instantiation: &'a Instantiation<'a>,
     singletons: &'a [bool],
     events: Events,
-    words: FxHashMap<(Location, u64), Word>,
+    pub(super) words: FxHashMap<(Location, u64), Word>,
     /// Objects that something writes which is not followed.
     tainted: FxHashSet<ObjectId>,
+    /// Calls that wait for a count, with where that is.
+    awaited: Vec<(CallSite, Location)>,
+    /// Semaphores that have a name outside of the program.
+    named: u32,
 }
 
 impl Events {
@@ -171,11 +179,16 @@ impl Events {
             events: Events::default(),
             words: FxHashMap::default(),
             tainted: FxHashSet::default(),
+            awaited: Vec::new(),
+            named: 0,
         };
         for &function in &functions {
             scan.function(function);
         }
+        // Two names may be one semaphore's, and other processes may know it.
+        scan.events.vague |= scan.named > 1 || (scan.named > 0 && scan.events.channels.moved);
         scan.keep_channels();
+        scan.find_initial();
         scan.keep_words();
         let mut events = scan.events;
         for &function in &functions {
@@ -398,6 +411,43 @@ impl<'a> Scan<'a> {
             | Effect::Receive { .. }
             | Effect::CloseDescriptor { .. }
             | Effect::MoveDescriptors { .. } => self.descriptor(site, effect, arguments),
+            Effect::CountDown { count, amount } => {
+                let amount = match amount.map(value) {
+                    None => Some(1),
+                    Some(Some(Value::Int { bits, .. })) => Some(*bits),
+                    Some(_) => None,
+                };
+                let Some(count) = value(*count) else { return };
+                match (self.exact(site.0, count), amount) {
+                    (Some(place), Some(amount)) => {
+                        let (kind, order) =
+                            (WriteKind::CountDown(amount), Some(AtomicOrder::Release));
+                        let write = Write { site, value: None, order, kind };
+                        self.word(place, COUNT_SIZE).writes.push(write);
+                    }
+                    _ => self.taint(site.0, count),
+                }
+            }
+            Effect::AwaitCount { count } => {
+                if let Some(place) = value(*count).and_then(|v| self.exact(site.0, v)) {
+                    self.awaited.push((site, place));
+                }
+            }
+            Effect::SemaphoreInit { semaphore: RESULT, value: count } => {
+                self.named += 1;
+                let result = Value::Inst(racewarden_ir::InstId(site.1));
+                let flags = match value(NAMED_FLAGS) {
+                    Some(Value::Int { bits, .. }) => *bits,
+                    _ => 0,
+                };
+                let count = count.filter(|_| flags & NEW == NEW).and_then(value).cloned();
+                match self.exact(site.0, &result) {
+                    Some(place) => {
+                        self.events.setups.entry(place).or_default().calls.push((site, count));
+                    }
+                    None => self.events.vague = true,
+                }
+            }
             Effect::Barrier { barrier: object }
             | Effect::BarrierInit { barrier: object, .. }
             | Effect::SemaphoreInit { semaphore: object, .. }
@@ -431,7 +481,8 @@ impl<'a> Scan<'a> {
                     _ => {}
                 }
             }
-            Effect::Access { pointer, write: true, .. } | Effect::Free { pointer } => {
+            // Who still uses what was freed has no order to lose.
+            Effect::Access { pointer, write: true, .. } => {
                 if let Some(value) = value(*pointer) {
                     self.taint(site.0, value);
                 }
@@ -564,7 +615,8 @@ impl<'a> Scan<'a> {
             .collect();
         for (word, overlaps) in words.into_iter().zip(overlaps) {
             let tells = word.writes.iter().any(|write| write.order.is_some())
-                || (!word.writes.is_empty() && word.writes.iter().all(|w| w.value.is_some()));
+                || (!word.writes.is_empty() && word.writes.iter().all(|w| w.value.is_some()))
+                || self.counts(&word);
             if tells
                 && !overlaps
                 && word.writes.len() <= MAX_WRITES
@@ -578,14 +630,23 @@ impl<'a> Scan<'a> {
                 for write in &word.writes {
                     self.events.at.insert(write.site, Event::Write(number));
                 }
+                for (site, _) in self.awaited.iter().filter(|(_, place)| *place == word.place) {
+                    self.events.at.insert(*site, Event::Full(number));
+                }
                 self.events.words.push(word);
             }
         }
     }
 }
 
+/// What makes a named semaphore new: `O_CREAT` and `O_EXCL`, in the call's second argument.
+const NEW: u64 = 0o300;
+const NAMED_FLAGS: u32 = 1;
+/// Bytes of a latch's count.
+const COUNT_SIZE: u64 = 4;
+
 /// The value when it is a constant.
-fn constant(module: &Module, value: &Value) -> Option<Content> {
+pub(super) fn constant(module: &Module, value: &Value) -> Option<Content> {
     match value {
         Value::Int { bits, .. } => Some(Content::Bits(*bits)),
         Value::Null => Some(Content::Bits(0)),

@@ -20,7 +20,7 @@ use crate::threads::RootId;
 
 pub struct Exclusive {
     /// Nodes that run while the thread holds the object.
-    held: FxHashMap<RootId, Vec<bool>>,
+    pub(super) held: FxHashMap<RootId, Vec<bool>>,
 }
 
 impl Exclusive {
@@ -40,6 +40,7 @@ pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Exclusive> {
     let mut tables = Tables::default();
     for (number, word) in (0u32..).zip(&facts.events.words) {
         found.extend(lock_word(whole, facts, number, word, &mut tables));
+        found.extend(super::tickets::ticket_lock(whole, facts, number, word));
     }
     found
 }
@@ -52,14 +53,16 @@ enum Balance {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Take,
     Give,
+    /// Asks for it; a holder must not.
+    Ask,
 }
 
 /// Nodes of the timeline that run while the object is held; `None` when something is given back
 /// that is not held.
-fn balance(
+pub(super) fn balance(
     timeline: &Timeline,
     step: impl Fn(&Event, CallSite) -> Option<Step>,
     takes: impl Fn(NodeId, Option<Branch>) -> bool,
@@ -76,7 +79,7 @@ fn balance(
         let state = match step_of(id) {
             Some(Step::Take) => Some(Balance::Held),
             Some(Step::Give) => Some(Balance::Free),
-            None => before[id as usize],
+            Some(Step::Ask) | None => before[id as usize],
         };
         after[id as usize] = state;
         for &(to, branch) in &timeline.nodes[id as usize].next {
@@ -94,9 +97,12 @@ fn balance(
         }
     }
     for id in 0..timeline.nodes.len() as NodeId {
-        let wrong = step_of(id) == Some(Step::Give)
-            && before[id as usize].is_some_and(|state| state != Balance::Held);
-        if wrong {
+        let needs = match step_of(id) {
+            Some(Step::Give) => Some(Balance::Held),
+            Some(Step::Ask) => Some(Balance::Free),
+            _ => None,
+        };
+        if needs.is_some() && before[id as usize].is_some() && before[id as usize] != needs {
             return None;
         }
     }
@@ -122,7 +128,7 @@ fn semaphore(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Exclus
 }
 
 /// The roots that touch the object; `None` when one of them could not be laid out.
-fn users(facts: &Facts, concerns: impl Fn(&Event) -> bool) -> Option<FxHashSet<RootId>> {
+pub(super) fn users(facts: &Facts, concerns: impl Fn(&Event) -> bool) -> Option<FxHashSet<RootId>> {
     let users: FxHashSet<RootId> = facts
         .events
         .sites()
@@ -177,7 +183,7 @@ fn is_lock_use(write: &Write, free: Content) -> bool {
         WriteKind::Store => value == free && releases,
         WriteKind::Exchange => value != free && acquires,
         WriteKind::CompareExchange(expected) => expected == Some(free) && value != free && acquires,
-        WriteKind::Other => false,
+        WriteKind::CountDown(_) | WriteKind::Other => false,
     }
 }
 

@@ -2,22 +2,21 @@
 //!
 //! A semaphore that starts at zero and that one thread alone posts: whoever has waited for it comes
 //! after everything which that thread does before its first post. The same for a pipe, a socket pair
-//! or an event counter that one thread alone writes to. A flag likewise, where the wait is
-//! a branch on its value: no value but those that one thread alone writes lets the branch be taken,
-//! and the write is released and the read acquired, or both happen under one lock. The first access
-//! must not be reachable from a post or such a write, the second not reachable without the wait or
-//! the branch. It does not matter whether the value is waited for in a loop or looked at once.
+//! or an event counter that one thread alone writes to. A flag likewise ([`super::flags`]). The
+//! first access must not be reachable from a post or such a write, the second not reachable without
+//! the wait or the branch. It does not matter whether the value is waited for in a loop or looked at
+//! once.
 //!
-//! Not seen: flags whose test is made in another function than the load, semaphores that several
-//! threads post, order through a third thread.
+//! Not seen: semaphores that several threads post, order through a third thread.
 
 use std::sync::Arc;
 
-use racewarden_ir::{AtomicOrder, Function, FunctionId, Op, RmwOp, Value};
+use racewarden_ir::{FunctionId, Op, RmwOp, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Look, Word, Write};
-use super::timeline::{Branch, NodeId, Timeline};
+use super::flags::{acquires, flag, releases};
+use super::timeline::{Branch, NodeId};
 use super::values::{self, Content, Ways};
 use super::{Facts, Stand, is_single, runs_once};
 use crate::cfg::Cfg;
@@ -29,11 +28,11 @@ use crate::threads::RootId;
 
 pub struct Handoff {
     /// Who tells; `None` when nobody ever does, so that whoever waits never goes on.
-    owner: Option<RootId>,
+    pub owner: Option<RootId>,
     /// Nodes of the owner that may run after it has told.
-    announced: Vec<bool>,
+    pub announced: Vec<bool>,
     /// Nodes that threads reach only after having been told.
-    told: FxHashMap<RootId, Vec<bool>>,
+    pub told: FxHashMap<RootId, Vec<bool>>,
 }
 
 impl Handoff {
@@ -251,7 +250,7 @@ impl Tables {
     }
 
     /// The branches that control may take when the result is one of these.
-    fn any_way(
+    pub fn any_way(
         &mut self,
         whole: &Whole<'_>,
         source: CallSite,
@@ -281,7 +280,7 @@ impl Tables {
 }
 
 /// Branches where control with one of the results stops.
-fn borders<'a>(
+pub fn borders<'a>(
     cfg: &'a Cfg,
     source: u32,
     ways: &'a [Arc<Ways>],
@@ -295,328 +294,6 @@ fn borders<'a>(
                 .filter(|edge| !ways.edges.contains(edge))
         })
     })
-}
-
-/// A branch that is taken only after some writes, by which thread.
-struct Gate {
-    at: (FunctionId, Branch),
-    owner: Option<RootId>,
-    writes: Vec<CallSite>,
-    /// The look itself acquires what the writer released, or a fence after it has to.
-    acquires: bool,
-    /// Likewise for the writes.
-    releases: bool,
-    look: CallSite,
-}
-
-fn flag(
-    whole: &Whole<'_>,
-    facts: &Facts,
-    number: u32,
-    word: &Word,
-    tables: &mut Tables,
-    found: &mut Vec<Handoff>,
-) {
-    let Some(initial) = word.initial else { return };
-    let mut gates = Vec::new();
-    for look in &word.looks {
-        for view in views(whole, look, tables) {
-            gates
-                .extend(gates_of(whole, facts, word, &view, initial, tables).into_iter().flatten());
-        }
-    }
-    let mut kinds: Vec<(Option<RootId>, Vec<CallSite>)> =
-        gates.iter().map(|gate| (gate.owner, gate.writes.clone())).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    for (owner, writes) in kinds {
-        found.extend(told_by(facts, number, owner, &writes, &gates));
-    }
-}
-
-/// Where a branch finds what a look has found: the result itself, or a variable that has it or one
-/// of some constants (`while (!seen) { lock(); seen = flag; unlock(); }`).
-struct View<'a> {
-    look: &'a Look,
-    inst: u32,
-    /// What of the look's result gets into the variable.
-    taken: u32,
-    otherwise: Vec<Content>,
-}
-
-impl View<'_> {
-    fn results(
-        &self,
-        whole: &Whole<'_>,
-        content: Content,
-        tables: &mut Tables,
-    ) -> Option<Vec<Content>> {
-        let results = self.look.results(content)?;
-        if self.taken == self.look.result {
-            return Some(results);
-        }
-        let cfg = tables.cfg(whole, self.look.site.0);
-        let module = &whole.instantiation.program.module;
-        let body = module.function(self.look.site.0);
-        let taken = |content: &Content| {
-            let given = (self.look.result, *content);
-            values::result(body, &cfg, &module.types, given, self.taken)
-        };
-        results.iter().map(taken).collect()
-    }
-}
-
-fn views<'a>(whole: &Whole<'_>, look: &'a Look, tables: &mut Tables) -> Vec<View<'a>> {
-    let body = whole.instantiation.program.module.function(look.site.0);
-    let cfg = tables.cfg(whole, look.site.0);
-    let mut found =
-        vec![View { look, inst: look.result, taken: look.result, otherwise: Vec::new() }];
-    for (inst, instruction) in (0u32..).zip(&body.instructions) {
-        let reachable = cfg.position[cfg.block_of[inst as usize] as usize] != crate::cfg::NONE;
-        if !matches!(instruction.op, Op::Phi { .. }) || !reachable {
-            continue;
-        }
-        if let Some((taken, otherwise)) = leaves_of(body, inst, look.result) {
-            found.push(View { look, inst, taken, otherwise });
-        }
-    }
-    found
-}
-
-/// The one part of the look's result, and the constants, that a phi may have.
-fn leaves_of(body: &Function, phi: u32, result: u32) -> Option<(u32, Vec<Content>)> {
-    let mut seen = vec![phi];
-    let mut next = 0;
-    let (mut taken, mut constants) = (None, Vec::new());
-    while let Some(&inst) = seen.get(next) {
-        next += 1;
-        let Op::Phi { incoming } = &body.instructions[inst as usize].op else { return None };
-        for edge in incoming {
-            match &edge.value {
-                Value::Int { bits, .. } => constants.push(Content::Bits(*bits)),
-                Value::Null => constants.push(Content::Bits(0)),
-                Value::Inst(value) => {
-                    if matches!(body.instructions[value.index()].op, Op::Phi { .. }) {
-                        if !seen.contains(&value.0) {
-                            seen.push(value.0);
-                        }
-                    } else if stems_from(body, value.0, result)
-                        && taken.is_none_or(|other| other == value.0)
-                    {
-                        taken = Some(value.0);
-                    } else {
-                        return None;
-                    }
-                }
-                _ => return None,
-            }
-        }
-    }
-    Some((taken?, constants))
-}
-
-/// Whether the value is computed from nothing but the result.
-fn stems_from(body: &Function, mut inst: u32, result: u32) -> bool {
-    while inst != result {
-        inst = match &body.instructions[inst as usize].op {
-            Op::Cast { value: Value::Inst(value), .. }
-            | Op::Freeze { value: Value::Inst(value) }
-            | Op::Compare {
-                left: Value::Inst(value),
-                right: Value::Int { .. } | Value::Null,
-                ..
-            } => value.0,
-            _ => return false,
-        };
-    }
-    true
-}
-
-/// The branches that depend on what the look has found.
-fn gates_of(
-    whole: &Whole<'_>,
-    facts: &Facts,
-    word: &Word,
-    view: &View<'_>,
-    initial: Content,
-    tables: &mut Tables,
-) -> Option<Vec<Gate>> {
-    let (look, source) = (view.look, (view.look.site.0, view.inst));
-    let mut first = view.results(whole, initial, tables)?;
-    first.extend(&view.otherwise);
-    let at_first = tables.any_way(whole, source, &first)?;
-    let mut by_write = Vec::new();
-    for write in &word.writes {
-        let results = write.value.and_then(|value| view.results(whole, value, tables));
-        by_write.push(match results {
-            Some(results) => Some(tables.any_way(whole, source, &results)?),
-            None => None,
-        });
-    }
-    let cfg = tables.cfg(whole, source.0);
-    let lets = |ways: &[Arc<Ways>], edge: &(u32, u32)| ways.iter().any(|w| w.edges.contains(edge));
-    let mut edges: Vec<(u32, u32)> = borders(&cfg, view.inst, &at_first).collect();
-    for ways in by_write.iter().flatten() {
-        edges.extend(borders(&cfg, view.inst, ways));
-    }
-    edges.sort_unstable();
-    edges.dedup();
-    edges.retain(|edge| !lets(&at_first, edge));
-    let mut gates = Vec::new();
-    for (block, to) in edges {
-        let writes: Vec<&Write> = word
-            .writes
-            .iter()
-            .zip(&by_write)
-            .filter(|(_, ways)| ways.as_ref().is_none_or(|ways| lets(ways, &(block, to))))
-            .map(|(write, _)| write)
-            .collect();
-        let mut owners: Vec<RootId> =
-            writes.iter().flat_map(|w| facts.runners(w.site.0).iter().copied()).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        let owner = match owners.as_slice() {
-            [] => None,
-            [owner] if is_single(whole, *owner) => Some(*owner),
-            _ => continue,
-        };
-        let atomic = look.order.is_some() && writes.iter().all(|write| write.order.is_some());
-        let locked = writes.iter().all(|w| share_lock(whole, facts, look.site, w.site));
-        if atomic || locked {
-            gates.push(Gate {
-                at: (look.site.0, Branch { block, to }),
-                owner,
-                acquires: locked || acquires(look.order),
-                releases: locked || writes.iter().all(|write| releases(write.order)),
-                writes: writes.iter().map(|write| write.site).collect(),
-                look: look.site,
-            });
-        }
-    }
-    Some(gates)
-}
-
-/// What is told by just these writes: a branch that needs fewer of them needs one of them too.
-fn told_by(
-    facts: &Facts,
-    number: u32,
-    owner: Option<RootId>,
-    writes: &[CallSite],
-    gates: &[Gate],
-) -> Option<Handoff> {
-    let closed: Vec<&Gate> = gates
-        .iter()
-        .filter(|gate| gate.writes.iter().all(|write| writes.contains(write)))
-        .collect();
-    let announced = match owner {
-        None => Vec::new(),
-        Some(owner) => {
-            let own = facts.timelines.get(&owner)?;
-            let tells: Vec<NodeId> = own
-                .events()
-                .filter(|(id, event)| {
-                    let node = &own.nodes[*id as usize];
-                    **event == Event::Write(number) && writes.contains(&(node.function, node.start))
-                })
-                .map(|(id, _)| id)
-                .collect();
-            let mut announced = own.reach(tells.iter().copied(), |_, _, _| true);
-            if !closed.iter().all(|gate| gate.releases) {
-                unreleased(own, &tells, &mut announced);
-            }
-            announced
-        }
-    };
-    let mut told = FxHashMap::default();
-    for (root, timeline) in &facts.timelines {
-        if closed.iter().any(|gate| timeline.has(gate.at.0)) {
-            told.insert(*root, told_nodes(timeline, &closed));
-        }
-    }
-    Some(Handoff { owner, announced, told })
-}
-
-/// Adds what no release fence separates from a relaxed write that tells.
-fn unreleased(timeline: &Timeline, tells: &[NodeId], announced: &mut [bool]) {
-    let mut before: Vec<Vec<NodeId>> = vec![Vec::new(); timeline.nodes.len()];
-    for (id, node) in (0u32..).zip(&timeline.nodes) {
-        for (to, _) in &node.next {
-            before[*to as usize].push(id);
-        }
-    }
-    let mut stack: Vec<NodeId> = tells.iter().flat_map(|t| before[*t as usize].clone()).collect();
-    let mut seen = vec![false; timeline.nodes.len()];
-    while let Some(node) = stack.pop() {
-        if std::mem::replace(&mut seen[node as usize], true) {
-            continue;
-        }
-        announced[node as usize] = true;
-        // What follows the fence in its node is not before it.
-        if !is_fence(timeline, node, releases) {
-            stack.extend(&before[node as usize]);
-        }
-    }
-}
-
-fn is_fence(timeline: &Timeline, node: NodeId, kind: impl Fn(Option<AtomicOrder>) -> bool) -> bool {
-    matches!(timeline.nodes[node as usize].event, Some(Event::Fence(order)) if kind(Some(order)))
-}
-
-/// Nodes that are reached only through one of the gates, and where it needs one a fence after it.
-fn told_nodes(timeline: &Timeline, gates: &[&Gate]) -> Vec<bool> {
-    // Before a gate, after it but before a fence, told.
-    const NOT: usize = 0;
-    const SEEN: usize = 1;
-    const TOLD: usize = 2;
-    let sure: Vec<bool> =
-        gates.iter().map(|gate| gate.acquires || is_fenced(timeline, gate)).collect();
-    let mut reached = vec![[false; 2]; timeline.nodes.len()];
-    let mut stack: Vec<(NodeId, usize)> = vec![(0, NOT)];
-    while let Some((node, stage)) = stack.pop() {
-        if std::mem::replace(&mut reached[node as usize][stage], true) {
-            continue;
-        }
-        let function = timeline.nodes[node as usize].function;
-        for &(to, branch) in &timeline.nodes[node as usize].next {
-            let passed = branch.and_then(|branch| {
-                let here =
-                    gates.iter().zip(&sure).filter(|(gate, _)| gate.at == (function, branch));
-                here.map(|(_, sure)| if *sure { TOLD } else { SEEN }).max()
-            });
-            let mut next = stage.max(passed.unwrap_or(NOT));
-            if next == SEEN && is_fence(timeline, to, acquires) {
-                next = TOLD;
-            }
-            if next != TOLD {
-                stack.push((to, next));
-            }
-        }
-    }
-    reached.into_iter().map(|stages| !stages[NOT] && !stages[SEEN]).collect()
-}
-
-/// Whether an acquire fence lies on every way from the look to the gate.
-fn is_fenced(timeline: &Timeline, gate: &Gate) -> bool {
-    let all = 0..timeline.nodes.len() as NodeId;
-    let looks = all.filter(|id| {
-        let node = &timeline.nodes[*id as usize];
-        (node.function, node.start) == gate.look && node.event.is_some()
-    });
-    let open = timeline.reach(looks, |_, _, to| !is_fence(timeline, to, acquires));
-    (0u32..).zip(&timeline.nodes).all(|(id, node)| {
-        let here = node.function == gate.at.0
-            && node.next.iter().any(|(_, branch)| *branch == Some(gate.at.1));
-        !here || !open[id as usize]
-    })
-}
-
-/// Whether a read, or a fence, of this order comes after what the writer did before.
-fn acquires(order: Option<AtomicOrder>) -> bool {
-    order.is_some_and(AtomicOrder::acquires)
-}
-
-fn releases(order: Option<AtomicOrder>) -> bool {
-    order.is_some_and(AtomicOrder::releases)
 }
 
 /// Whether the second access gets to the first one's memory only through what was written to a word
@@ -730,7 +407,7 @@ fn is_told_by(
 }
 
 /// Whether the two are made under one lock, whoever makes them.
-fn share_lock(whole: &Whole<'_>, facts: &Facts, load: CallSite, write: CallSite) -> bool {
+pub fn share_lock(whole: &Whole<'_>, facts: &Facts, load: CallSite, write: CallSite) -> bool {
     let accesses = &whole.instantiation.accesses;
     let at = |site: CallSite| -> Vec<&GuardedAccess> {
         let numbers = facts.accesses.get(&site).into_iter().flatten();

@@ -8,7 +8,11 @@
 mod barriers;
 mod events;
 mod exclusive;
+mod flags;
 mod handoff;
+mod initial;
+mod tally;
+mod tickets;
 mod timeline;
 mod values;
 
@@ -45,6 +49,7 @@ struct Facts {
     /// The accesses that one instruction makes.
     accesses: FxHashMap<CallSite, Vec<u32>>,
     handoffs: Vec<handoff::Handoff>,
+    tallies: Vec<tally::Tally>,
     exclusives: Vec<exclusive::Exclusive>,
     barriers: Vec<barriers::Phases>,
     places: Places,
@@ -106,6 +111,9 @@ impl Digest for Handoffs {
                 "one thread goes on to its access only when told to, after the other's".to_owned(),
             );
         }
+        if facts.tallies.iter().any(|tally| tally.orders(&x, &y) || tally.orders(&y, &x)) {
+            return Some("one thread goes on to its access only when all have counted".to_owned());
+        }
         let published = handoff::is_published(whole, facts, (&x, a), b)
             || handoff::is_published(whole, facts, (&y, b), a);
         published.then(|| "one thread learns of the place only after the other's access".to_owned())
@@ -133,6 +141,7 @@ impl Digest for Barriers {
 /// An access on its thread's timeline.
 struct Stand {
     root: RootId,
+    site: CallSite,
     nodes: Arc<[NodeId]>,
     /// It is part of a call that waits or tells.
     at_event: bool,
@@ -175,6 +184,7 @@ impl Facts {
             }
         }
         facts.handoffs = handoff::find(whole, &facts);
+        facts.tallies = tally::find(whole, &facts);
         facts.exclusives = exclusive::find(whole, &facts);
         facts.barriers = barriers::find(whole, &facts);
         facts
@@ -207,7 +217,8 @@ impl Facts {
             }
             nodes
         });
-        Some(Stand { root: access.root, nodes: nodes?, at_event })
+        let site = (access.function, access.inst);
+        Some(Stand { root: access.root, site, nodes: nodes?, at_event })
     }
 
     /// The roots that run the function.

@@ -552,9 +552,24 @@ impl Builder<'_> {
                 let from = self.constant(anywhere);
                 self.solver.watch(own, Watch::Store { from, wide: false });
             }
-            Effect::Once { function, .. } | Effect::Handler { function, .. } => {
+            Effect::Once { function, .. } => {
                 if let Some(target) = argument(*function) {
                     self.watch_site(place, Binding::Entry { parameters: Vec::new() }, target);
+                }
+            }
+            Effect::Handler { function, by_address, passes, of_key, .. } => {
+                let mut parameters: Vec<Option<Node>> =
+                    passes.iter().map(|&index| argument(index)).collect();
+                if *of_key {
+                    parameters = vec![Some(self.specific)];
+                }
+                if let Some(mut target) = argument(*function) {
+                    if *by_address {
+                        let loaded = self.solver.node();
+                        self.solver.watch(target, Watch::Load { to: loaded, wide: false });
+                        target = loaded;
+                    }
+                    self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
             Effect::CallBack { function, passes } => {

@@ -160,6 +160,40 @@ impl DebugInfo {
         (line > 0).then(|| ir::SourceLoc { file, line, column: location.location_column() })
     }
 
+    /// The functions that the code at a `!DILocation` was written in, innermost first, when it was
+    /// put into a caller.
+    pub fn inlined_frames(&mut self, at: Md, module: &mut ir::Module) -> Vec<ir::InlinedFrame> {
+        let mut frames = Vec::new();
+        let mut at = at;
+        while let Some(call) = at.location_inlined_at() {
+            let name = at.location_scope().and_then(|scope| self.subprogram_of(scope));
+            let name = name.and_then(|subprogram| self.subprogram_name(subprogram));
+            let function = module.intern(&name.unwrap_or_default());
+            let Some(scope) = call.location_scope() else { break };
+            let Some(file) = self.scope_file(scope, module) else { break };
+            let (line, column) = (call.location_line(), call.location_column());
+            frames.push(ir::InlinedFrame { function, call: ir::SourceLoc { file, line, column } });
+            at = call;
+        }
+        frames
+    }
+
+    /// The function around a scope.
+    fn subprogram_of(&self, scope: Md) -> Option<Md> {
+        let mut scope = scope;
+        for _ in 0..256 {
+            use LLVMMetadataKind::*;
+            match scope.kind() {
+                LLVMDISubprogramMetadataKind => return Some(scope),
+                LLVMDILexicalBlockMetadataKind | LLVMDILexicalBlockFileMetadataKind => {
+                    scope = self.operand(scope, operand::TYPE_SCOPE)?.as_metadata()?;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
     pub fn subprogram_source(&mut self, sub: Md, module: &mut ir::Module) -> Option<ir::SourceLoc> {
         let file = self.scope_file(sub, module)?;
         Some(ir::SourceLoc { file, line: sub.subprogram_line(), column: 0 })

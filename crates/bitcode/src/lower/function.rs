@@ -21,6 +21,7 @@ pub(super) struct Body {
     pub declared: FxHashMap<Val, Md>,
     pub paths: PathCache,
     sources: Vec<ir::SourceLoc>,
+    inlined: Vec<ir::Inlined>,
     source_ids: FxHashMap<Md, Option<ir::SourceId>>,
     pub operand_paths: Vec<ir::OperandPath>,
     field_paths: Vec<ir::FieldPath>,
@@ -66,6 +67,7 @@ impl ModuleLowering {
         lowered.blocks = blocks;
         lowered.instructions = instructions;
         lowered.sources = body.sources;
+        lowered.inlined = body.inlined;
         lowered.paths = body.field_paths;
         lowered.operand_paths = body.operand_paths;
     }
@@ -147,7 +149,13 @@ impl ModuleLowering {
     }
 
     pub(super) fn source(&mut self, instruction: Val, body: &mut Body) -> Option<ir::SourceId> {
-        let location = instruction.debug_location()?;
+        let mut location = instruction.debug_location()?;
+        // Code that no line asked for stands where its function was called.
+        while location.location_line() == 0
+            && let Some(call) = location.location_inlined_at()
+        {
+            location = call;
+        }
         if let Some(&id) = body.source_ids.get(&location) {
             return id;
         }
@@ -155,6 +163,12 @@ impl ModuleLowering {
             body.sources.push(source);
             ir::SourceId::new(body.sources.len() - 1)
         });
+        if let Some(source) = id {
+            let frames = self.debug.inlined_frames(location, &mut self.module);
+            if !frames.is_empty() {
+                body.inlined.push(ir::Inlined { source, frames });
+            }
+        }
         body.source_ids.insert(location, id);
         id
     }

@@ -36,6 +36,7 @@ impl ModuleLowering {
             sources: Vec::new(),
             paths: Vec::new(),
             operand_paths: Vec::new(),
+            inlined: Vec::new(),
         };
         if targets.is_empty() {
             let text = format!("ifunc {}: its resolver is not understood", ifunc.name());

@@ -168,6 +168,7 @@ impl ModuleLowering {
             sources: Vec::new(),
             paths: Vec::new(),
             operand_paths: Vec::new(),
+            inlined: Vec::new(),
         }
     }
 

@@ -330,6 +330,11 @@ impl Md {
         Md::from_raw(llvm!(LLVMDILocationGetScope(self.0)))
     }
 
+    /// Where the function that the location is in was called, if it was put there.
+    pub fn location_inlined_at(self) -> Option<Md> {
+        Md::from_raw(llvm!(LLVMDILocationGetInlinedAt(self.0)))
+    }
+
     pub fn scope_file(self) -> Option<Md> {
         Md::from_raw(llvm!(LLVMDIScopeGetFile(self.0)))
     }

@@ -136,6 +136,11 @@ impl Val {
         llvm!(LLVMRemoveEnumAttributeAtIndex(self.0, FUNCTION_ATTRIBUTES, attribute));
     }
 
+    pub fn add_function_attribute(self, unit: Unit, attribute: u32) {
+        let attribute = llvm!(LLVMCreateEnumAttribute(unit.context, attribute, 0));
+        llvm!(LLVMAddAttributeAtIndex(self.0, FUNCTION_ATTRIBUTES, attribute));
+    }
+
     pub fn param_has(self, param: u32, attribute: u32) -> bool {
         !llvm!(LLVMGetEnumAttributeAtIndex(self.0, param + 1, attribute)).is_null()
     }
@@ -167,6 +172,10 @@ impl Val {
 
     pub fn ordering(self) -> LLVMAtomicOrdering {
         llvm!(LLVMGetOrdering(self.0))
+    }
+
+    pub fn is_atomic(self) -> bool {
+        !matches!(self.ordering(), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
     }
 
     /// Whether it orders one thread with itself only (`atomic_signal_fence`).

@@ -263,6 +263,10 @@ impl Mapping {
         }
         function.source.iter_mut().for_each(|source| self.source(source));
         function.sources.iter_mut().for_each(|source| self.source(source));
+        for frame in function.inlined.iter_mut().flat_map(|inlined| &mut inlined.frames) {
+            self.name(&mut frame.function);
+            self.source(&mut frame.call);
+        }
         for path in &mut function.paths {
             self.name(&mut path.text);
             self.name(&mut path.field);

@@ -171,6 +171,7 @@ impl Parser {
             sources: Vec::new(),
             paths: Vec::new(),
             operand_paths: Vec::new(),
+            inlined: Vec::new(),
         };
         if line.take_mark('{') {
             self.open = Some(function);

@@ -12,7 +12,7 @@ static void make(struct conn **out) {
 void *creator(void *unused) {
   struct conn *conn;
   make(&conn);
-  conn->family = 2; // NORACE alarm(static): the object comes back through memory
+  conn->family = 2; // NORACE
   pthread_mutex_lock(&conn_lock);
   conn->next = conns;
   conns = conn;

@@ -7,8 +7,8 @@ pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 int n;
 void *worker(void *arg) {
   pthread_mutex_lock(&m); // RACE!
-  n++;
-  pthread_mutex_unlock(&m);
+  n++; // RACE!
+  pthread_mutex_unlock(&m); // RACE!
   return 0;
 }
 int main(void) {

@@ -7,9 +7,9 @@ extern int __VERIFIER_nondet_int(void);
 typedef struct { pthread_mutex_t m; int x; } object;
 void *worker(void *arg) {
   object *o = arg;
-  pthread_mutex_lock(&o->m);
+  pthread_mutex_lock(&o->m); // RACE!
   o->x++; // RACE!
-  pthread_mutex_unlock(&o->m);
+  pthread_mutex_unlock(&o->m); // RACE!
   return 0;
 }
 int main(void) {

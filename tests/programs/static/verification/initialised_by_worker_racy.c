@@ -8,9 +8,9 @@ int n;
 void *worker(void *arg) {
   pthread_mutex_init(&m, 0); // RACE!
   pthread_mutex_lock(&m);    // RACE!
-  n++;
-  pthread_mutex_unlock(&m);
-  pthread_mutex_destroy(&m);
+  n++; // RACE!
+  pthread_mutex_unlock(&m); // RACE!
+  pthread_mutex_destroy(&m); // RACE!
   return 0;
 }
 int main(void) {

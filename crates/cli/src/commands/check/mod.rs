@@ -66,7 +66,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let subject = Subject::new(args.models.clone(), args.api)?;
     let units: Vec<PathBuf> = capture.units.iter().map(|unit| unit.bitcode.clone()).collect();
     if let Some([first, second]) = args.why.as_deref() {
-        let program = racewarden_ir::link(racewarden_bitcode::lower_units(&units, true)?);
+        let modelled = |symbol: &str| subject.models().for_function(symbol, true).is_some();
+        let program = racewarden_ir::link(racewarden_bitcode::lower_units_flat(&units, &modelled)?);
         let (models, options) = (subject.models(), &subject.options);
         let lines = racewarden_analysis::why(&program, models, options, first, second);
         write_to_stdout(&(lines.join("\n") + "\n"))?;

@@ -1,0 +1,120 @@
+//! What runs on a thread when it ends: destructors of thread-specific keys and of `thread_local`
+//! objects.
+//!
+//! They run on the thread itself, after its function and before whoever joins it goes on. A key's
+//! destructor runs on every thread that sets a value, the one of an object on every thread that
+//! registers it. A thread that may end anywhere (`pthread_exit`, cancellation) is taken to run them
+//! with everything alive that it may ever have created.
+
+use racewarden_ir::{FunctionId, Op};
+use rustc_hash::FxHashSet;
+
+use crate::actuals::Actuals;
+use crate::callgraph::effects_of_call;
+use crate::contexts::{Instantiation, joined_exit};
+use crate::effects::{Effect, HandlerKind};
+use crate::flow::compose;
+use crate::state::Path;
+use crate::threads::{MAIN, RootId};
+
+impl Instantiation<'_> {
+    /// Lets threads run what they run at their end; whether there was anything new.
+    pub(crate) fn end_threads(&mut self) -> bool {
+        let registered = self.registered();
+        if registered.is_empty() {
+            return false;
+        }
+        let running: FxHashSet<(RootId, FunctionId)> =
+            self.contexts.iter().map(|context| (context.root, context.function)).collect();
+        let mut missing: Vec<(RootId, FunctionId)> = Vec::new();
+        for (at, destructor, of_key) in registered {
+            // Returning from `main` ends the program, without destructors of keys.
+            let spared = |root: RootId| of_key && root == MAIN && self.effects.ends_in_main;
+            let roots = running.iter().filter(|(root, own)| *own == at && !spared(*root));
+            missing.extend(roots.map(|(root, _)| (*root, destructor)));
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        missing.retain(|pair| !running.contains(pair));
+        for (root, destructor) in &missing {
+            let state = self.end_state(*root);
+            // Once for each object or key, and again for values that destructors set.
+            for _ in 0..2 {
+                self.enter(*root, *destructor, Actuals::default(), state.clone(), None);
+            }
+        }
+        !missing.is_empty()
+    }
+
+    /// Destructors, each with a function that makes whoever runs it run the destructor, too.
+    fn registered(&self) -> Vec<(FunctionId, FunctionId, bool)> {
+        let mut found = Vec::new();
+        for site in &self.graph.create_sites {
+            let body = self.program.module.function(site.0);
+            let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { continue };
+            let mut own = None;
+            for effect in effects_of_call(self.effects, self.points, *site, callee) {
+                if let Effect::Handler { kind: HandlerKind::ThreadExit, of_key, .. } = effect {
+                    own = Some(*of_key);
+                }
+            }
+            let Some(of_key) = own else { continue };
+            let targets = self.points.entries.get(site).into_iter().flatten();
+            for target in targets.filter(|target| self.effects.of(**target).is_none()) {
+                if of_key {
+                    found.extend(self.setters().into_iter().map(|setter| (setter, *target, true)));
+                } else {
+                    found.push((site.0, *target, false));
+                }
+            }
+        }
+        found
+    }
+
+    /// Functions that set the calling thread's value of a key.
+    fn setters(&self) -> Vec<FunctionId> {
+        let module = &self.program.module;
+        let functions: FxHashSet<FunctionId> =
+            self.contexts.iter().map(|context| context.function).collect();
+        let sets = |id: &FunctionId| {
+            (0u32..).zip(&module.function(*id).instructions).any(|(inst, instruction)| {
+                let Op::Call { callee, .. } = &instruction.op else { return false };
+                effects_of_call(self.effects, self.points, (*id, inst), callee)
+                    .any(|effect| matches!(effect, Effect::SetSpecific { .. }))
+            })
+        };
+        functions.into_iter().filter(sets).collect()
+    }
+
+    /// The state in which threads of the root end.
+    fn end_state(&self, root: RootId) -> Path {
+        let mut state = Path::default();
+        let entries = self.contexts.iter().filter(|context| {
+            context.root == root
+                && context
+                    .parent
+                    .is_none_or(|(parent, _)| self.contexts[parent as usize].root != root)
+        });
+        let mut functions: Vec<FunctionId> = entries.map(|context| context.function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let summaries: Vec<_> = functions.iter().map(|id| &self.summaries[id.index()]).collect();
+        let returns = |summary: &&&std::sync::Arc<crate::summary::Summary>| {
+            !summary.ends_thread && !self.effects.cancels
+        };
+        match summaries.as_slice() {
+            [only] if root != MAIN && returns(&only) => {
+                if let Some(end) = joined_exit(only) {
+                    compose(&mut state, &end, &[], &|_| None);
+                }
+            }
+            all => {
+                for summary in all {
+                    compose(&mut state, &summary.possible, &[], &|_| None);
+                }
+            }
+        }
+        state.held.clear();
+        state
+    }
+}

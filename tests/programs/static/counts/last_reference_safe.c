@@ -1,0 +1,17 @@
+// The last one to let go changes the object.
+#include <pthread.h>
+#include <stdatomic.h>
+struct object { atomic_int count; int value; } object = {2, 1};
+void *user(void *unused) {
+  int seen = object.value; // NORACE
+  if (atomic_fetch_sub_explicit(&object.count, 1, memory_order_acq_rel) == 1) {
+    object.value = seen - 1; // NORACE
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, user, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
