@@ -1,3 +1,4 @@
+// flags: -std=c++20
 #include <mutex>
 #include <string>
 #include <thread>
