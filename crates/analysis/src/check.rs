@@ -14,7 +14,7 @@ use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
 use crate::draft::{Draft, place_in};
 use crate::effects::{Effect, Effects, HandlerKind};
 use crate::flow::{self, Env};
-use crate::loose::loosely_published;
+use crate::loose::{has_weak_access, loosely_published};
 use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
 use crate::state::{CreateId, Path, Released};
@@ -367,6 +367,9 @@ impl<'a> Foundation<'a> {
             &self.sharing.shared,
         );
         instantiation.run(&self.starts, &self.exported);
+        if !has_weak_access(self.program) {
+            return instantiation;
+        }
         // Others may come to know these without being ordered after what was done to them.
         let loose = loosely_published(&Whole::new(&instantiation));
         if !loose.is_empty() {

@@ -15,7 +15,7 @@
 //!
 //! Fences are not looked at: a relaxed store after a release fence counts as weak, too.
 
-use racewarden_ir::{FunctionId, InstId, Op, RmwOp, Value};
+use racewarden_ir::{FunctionId, InstId, Op, Program, RmwOp, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::effects_of_call;
@@ -38,6 +38,12 @@ struct Weak<'a> {
     address: &'a Value,
     reads: bool,
     writes: bool,
+}
+
+/// Whether there is any such access.
+pub fn has_weak_access(program: &Program) -> bool {
+    let mut all = program.module.functions.iter().flat_map(|function| &function.instructions);
+    all.any(|inst| weak_place(&inst.op).is_some_and(|weak| weak.reads || weak.writes))
 }
 
 pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
@@ -184,15 +190,15 @@ impl<'a> Scan<'a> {
                 match &instruction.op {
                     Op::Store { address, size, .. }
                     | Op::AtomicRmw { address, size, .. }
-                    | Op::CompareExchange { address, size, .. } => {
-                        if meets(id, address, *size) {
-                            found.push((id, inst));
-                        }
+                    | Op::CompareExchange { address, size, .. }
+                        if meets(id, address, *size) =>
+                    {
+                        found.push((id, inst));
                     }
-                    Op::MemCopy { to, .. } | Op::MemSet { to, .. } => {
-                        if meets(id, to, u64::from(u32::MAX)) {
-                            return None;
-                        }
+                    Op::MemCopy { to, .. } | Op::MemSet { to, .. }
+                        if meets(id, to, u64::from(u32::MAX)) =>
+                    {
+                        return None;
                     }
                     _ => {}
                 }
