@@ -120,7 +120,8 @@ struct Uses {
 
 impl<'a> Scan<'a> {
     fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
-        self.whole.instantiation.points.value(self.whole.instantiation.program, function, value)
+        let instantiation = self.whole.instantiation;
+        instantiation.points.value(instantiation.program, function, value).into_owned()
     }
 
     fn at(&self, site: CallSite) -> &[&'a GuardedAccess] {
