@@ -155,9 +155,14 @@ fn work(words: &[String]) -> anyhow::Result<()> {
         }
     }
     let started = Instant::now();
-    let stages = std::cell::RefCell::new(Vec::new());
+    let stages = std::cell::RefCell::new(Vec::<(&'static str, f64)>::new());
+    let peaks = std::cell::RefCell::new(serde_json::Map::new());
     let entered = |stage: &'static str| {
-        stages.borrow_mut().push((stage, started.elapsed().as_secs_f64()));
+        let seconds = started.elapsed().as_secs_f64();
+        if let Some((last, _)) = stages.borrow().last() {
+            peaks.borrow_mut().insert((*last).to_owned(), peak_megabytes().into());
+        }
+        stages.borrow_mut().push((stage, seconds));
     };
     let request = racewarden_recheck::Request {
         units: &units,
@@ -171,6 +176,7 @@ fn work(words: &[String]) -> anyhow::Result<()> {
     let elapsed = started.elapsed().as_secs_f64();
     let mut said = table::summary(&checked.report, &stages.into_inner());
     said["elapsed"] = elapsed.into();
+    said["peaks"] = peaks.into_inner().into();
     said["reused"] = checked.reused.into();
     if digested {
         let mut digest = std::hash::DefaultHasher::new();
@@ -180,6 +186,14 @@ fn work(words: &[String]) -> anyhow::Result<()> {
     println!("{said}");
     // Giving all memory back piece by piece is no part of a check.
     std::process::exit(0);
+}
+
+/// The most memory that this process has had, as far as the system tells.
+fn peak_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default() / 1024
 }
 
 /// A worker's command; `threads` is for rayon.

@@ -15,12 +15,14 @@ use crate::threads::RootId;
 
 type StateId = u32;
 
-type AccessKey = (RootId, FunctionId, (u32, u8, AccessKind, bool, u64), Option<Sym>, StateId, bool);
+type AccessKey = ((u32, u8, AccessKind, bool, u64), Option<Sym>, StateId, bool);
 
 /// Accesses that differ, with equal parts shared between them.
 #[derive(Default)]
 pub struct Distinct {
     pub accesses: Vec<GuardedAccess>,
+    /// Who makes the accesses that are taken in now, and which of them are known.
+    maker: Option<(RootId, FunctionId)>,
     seen: FxHashSet<AccessKey>,
     /// States by what excludes others in them.
     states: FxHashMap<Path, StateId>,
@@ -31,16 +33,20 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Takes an access made through the given operand, unless it is known.
+    /// Takes an access made through the given operand, unless it is known. All accesses that one
+    /// thread makes in one function come one after the other.
     pub fn add(&mut self, operand: u8, mut access: GuardedAccess) {
         let (state, id) = match &self.last {
             Some((seen, state, id)) if Arc::ptr_eq(seen, &access.state) => (state.clone(), *id),
             _ => self.state(&access.state),
         };
         self.last = Some((access.state.clone(), state.clone(), id));
+        let maker = Some((access.root, access.function));
+        if self.maker != maker {
+            self.maker = maker;
+            self.seen.clear();
+        }
         let key = (
-            access.root,
-            access.function,
             (access.inst, operand, access.kind, access.atomic, access.size),
             access.address.clone(),
             id,

@@ -32,13 +32,17 @@ pub struct GuardedAccess {
 }
 
 /// Contexts whose accesses are instantiated at a time.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 impl Instantiation<'_> {
     /// The accesses of all contexts, each that differs in anything that matters once.
     pub(crate) fn collect(&mut self) {
         let mut distinct = Distinct::default();
-        let ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
+        let mut ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
+        ids.sort_by_key(|id| {
+            let context = &self.contexts[*id as usize];
+            (context.root, context.function)
+        });
         // A batch at a time, so that not all contexts' copies are in memory at once.
         for batch in ids.chunks(BATCH) {
             let found: Vec<Vec<(u8, GuardedAccess)>> =
@@ -48,6 +52,7 @@ impl Instantiation<'_> {
             }
         }
         self.accesses = distinct.accesses;
+        self.accesses.shrink_to_fit();
     }
 
     /// The accesses of one context, with the operand that each goes through.

@@ -137,6 +137,15 @@ where
         }
     }
 
+    pub fn take_out(&mut self, item: &K) {
+        if self.contains(item) {
+            self.change().remove(item);
+            if self.is_empty() {
+                self.clear();
+            }
+        }
+    }
+
     /// Whether it was new.
     pub fn put(&mut self, item: K) -> bool {
         !self.contains(&item) && self.change().insert(item)

@@ -160,7 +160,7 @@ impl Flow<'_> {
                 }
             }
             path.forget(inst);
-            path.escaped.keep(|other| *other != inst);
+            path.escaped.take_out(&inst);
             if let Some(sym) = &sym {
                 self.escape(sym, std::slice::from_mut(path));
             }

@@ -255,7 +255,7 @@ impl<'a> Flow<'a> {
             if cyclic && !matches!(op, Op::Phi { .. }) && self.syms.is_opaque(inst) {
                 for path in paths.iter_mut() {
                     path.forget(inst);
-                    path.escaped.keep(|other| *other != inst);
+                    path.escaped.take_out(&inst);
                 }
                 shown = None;
             }
@@ -457,6 +457,12 @@ impl<'a> Flow<'a> {
     pub(super) fn escape(&self, sym: &Sym, paths: &mut [Path]) -> bool {
         let mut changed = false;
         sym.visit(&mut |atom| {
+            // Of all other values nobody asks: only calls allocate.
+            if let Atom::Inst(LOCAL, inst) = atom
+                && !matches!(self.function.instructions[*inst as usize].op, Op::Call { .. })
+            {
+                return;
+            }
             for path in paths.iter_mut() {
                 changed |= match atom {
                     Atom::Inst(LOCAL, inst) | Atom::Stack(LOCAL, inst) => path.escaped.put(*inst),

@@ -1,5 +1,7 @@
 //! Constraints from the program model, and the loop that binds calls as their targets are found.
 
+use std::rc::Rc;
+
 use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, Type, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,7 +11,7 @@ use super::{CallSite, PointsTo};
 use crate::effects::{Effect, Effects, Entry, Passed};
 
 /// What to do with a function that reaches a site's target set.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Binding {
     /// An indirect call: everything is passed on.
     Call { arguments: Vec<Option<Node>>, constants: Vec<Value>, result: Node },
@@ -19,7 +21,18 @@ enum Binding {
 
 struct Site {
     place: CallSite,
-    binding: Binding,
+    binding: Rc<Binding>,
+    /// What the function is taken from.
+    target: Node,
+    /// Its arguments go to all functions that the blob leads to.
+    in_hub: bool,
+}
+
+/// Where calls through the blob with one number of arguments meet the functions that they may run:
+/// all of them pass to all, so each is joined to the hub instead of to each other.
+struct Hub {
+    arguments: Vec<Option<Node>>,
+    result: Node,
 }
 
 struct Builder<'a> {
@@ -31,6 +44,12 @@ struct Builder<'a> {
     functions: Vec<LocationId>,
     constants: FxHashMap<LocationId, Node>,
     sites: Vec<Site>,
+    /// By number of arguments.
+    hubs: FxHashMap<usize, Rc<Hub>>,
+    /// Functions that are joined to a hub.
+    in_hubs: FxHashSet<(usize, FunctionId)>,
+    /// Functions that are bound to a site.
+    bound: FxHashSet<(u32, FunctionId)>,
     targets: FxHashMap<CallSite, Vec<FunctionId>>,
     entries: FxHashMap<CallSite, Vec<FunctionId>>,
     unknown: LocationId,
@@ -73,6 +92,9 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         functions,
         constants: FxHashMap::default(),
         sites: Vec::new(),
+        hubs: FxHashMap::default(),
+        in_hubs: FxHashSet::default(),
+        bound: FxHashSet::default(),
         targets: FxHashMap::default(),
         entries: FxHashMap::default(),
         unknown,
@@ -122,16 +144,17 @@ impl Builder<'_> {
                 let object = self.solver.locations.get(location).object;
                 if let ObjectKind::Function(target) = self.solver.locations.objects[object as usize]
                 {
-                    self.bind(site as usize, target);
+                    self.bind(site, target);
                 }
             }
         }
     }
 
-    fn bind(&mut self, site: usize, target: FunctionId) {
-        let place = self.sites[site].place;
+    fn bind(&mut self, number: u32, target: FunctionId) {
+        let site = &self.sites[number as usize];
+        let (place, binding) = (site.place, site.binding.clone());
         let callee = self.program.module.function(target);
-        match self.sites[site].binding.clone() {
+        match &*binding {
             Binding::Call { arguments, constants, result } => {
                 // A call with another number of arguments than the function has is undefined.
                 if callee.params.len() > arguments.len()
@@ -139,19 +162,22 @@ impl Builder<'_> {
                 {
                     return;
                 }
-                let list = self.targets.entry(place).or_default();
-                if list.contains(&target) {
+                if !self.bound.insert((number, target)) {
                     return;
                 }
-                list.push(target);
-                self.pass(place, target, &constants, &arguments, result);
+                self.targets.entry(place).or_default().push(target);
+                let through_blob = self.solver.is_blob(self.sites[number as usize].target);
+                if through_blob && self.effects.of(target).is_none() {
+                    self.meet_in_hub(number, target, arguments, *result);
+                } else {
+                    self.pass(place, target, constants, arguments, *result);
+                }
             }
             Binding::Entry { parameters } => {
-                let list = self.entries.entry(place).or_default();
-                if list.contains(&target) {
+                if !self.bound.insert((number, target)) {
                     return;
                 }
-                list.push(target);
+                self.entries.entry(place).or_default().push(target);
                 for (index, node) in parameters.iter().enumerate().take(callee.params.len()) {
                     if let Some(node) = node {
                         let parameter = self.parameter(target, index);
@@ -159,6 +185,36 @@ impl Builder<'_> {
                     }
                 }
             }
+        }
+    }
+
+    fn meet_in_hub(
+        &mut self,
+        site: u32,
+        target: FunctionId,
+        arguments: &[Option<Node>],
+        result: Node,
+    ) {
+        let count = arguments.len();
+        let hub = match self.hubs.get(&count) {
+            Some(hub) => hub.clone(),
+            None => {
+                let arguments = (0..count).map(|_| Some(self.solver.node())).collect();
+                let hub = Rc::new(Hub { arguments, result: self.solver.node() });
+                self.hubs.insert(count, hub.clone());
+                hub
+            }
+        };
+        if !std::mem::replace(&mut self.sites[site as usize].in_hub, true) {
+            for (own, shared) in arguments.iter().zip(&hub.arguments) {
+                if let (Some(own), Some(shared)) = (own, shared) {
+                    self.solver.edge(*own, *shared);
+                }
+            }
+            self.solver.edge(hub.result, result);
+        }
+        if self.in_hubs.insert((count, target)) {
+            self.pass_to_body(target, &hub.arguments, hub.result);
         }
     }
 
@@ -427,7 +483,7 @@ impl Builder<'_> {
 
     fn watch_site(&mut self, place: CallSite, binding: Binding, target: Node) {
         let site = self.sites.len() as u32;
-        self.sites.push(Site { place, binding });
+        self.sites.push(Site { place, binding: Rc::new(binding), target, in_hub: false });
         self.solver.watch(target, Watch::Call { site });
     }
 
@@ -446,6 +502,11 @@ impl Builder<'_> {
             }
             return;
         }
+        self.pass_to_body(target, nodes, own);
+    }
+
+    /// Passes arguments to a function's formals, and its result back.
+    fn pass_to_body(&mut self, target: FunctionId, nodes: &[Option<Node>], own: Node) {
         let callee = self.program.module.function(target);
         let fixed = callee.params.len();
         for (index, node) in nodes.iter().enumerate() {

@@ -135,6 +135,8 @@ pub struct Solver {
     blob: Option<Node>,
     /// Nodes that lead anywhere.
     filled: usize,
+    /// Before this every set is all news: what is asked of it waits for the first run.
+    started: bool,
     /// Objects that the blob leads to.
     blob_objects: FxHashSet<ObjectId>,
     swollen: Vec<Node>,
@@ -212,7 +214,7 @@ impl Solver {
             return;
         }
         self.edges[from as usize].push(to);
-        if !self.sets[from as usize].items.is_empty() {
+        if self.started && !self.sets[from as usize].items.is_empty() {
             let items = self.sets[from as usize].items.clone();
             self.add(to, &items);
         }
@@ -223,6 +225,9 @@ impl Solver {
         // Every other watch has its full effect on the blob the first time.
         if self.blob != Some(node) || matches!(watch, Watch::Call { .. }) {
             self.watches[node as usize].push(watch);
+        }
+        if !self.started {
+            return;
         }
         let items = self.sets[node as usize].items.clone();
         if !items.is_empty() || self.blob == Some(node) {
@@ -239,6 +244,7 @@ impl Solver {
 
     /// Runs until nothing changes or a call has new targets to bind.
     pub fn run(&mut self) {
+        self.started = true;
         let mut steps = 0usize;
         loop {
             while let Some(node) = self.swollen.pop() {
@@ -516,6 +522,11 @@ impl Solver {
                 self.new_targets.extend(items.iter().map(|&item| (site, item)));
             }
         }
+    }
+
+    /// Whether the node leads to more than can be told apart.
+    pub fn is_blob(&self, node: Node) -> bool {
+        self.blob.is_some_and(|blob| self.find(blob) == self.find(node))
     }
 
     pub fn blob_objects(&self) -> &FxHashSet<ObjectId> {
