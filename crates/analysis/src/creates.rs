@@ -179,6 +179,15 @@ impl Instantiation<'_> {
             return None;
         };
         let effects = self.effects.of(*target)?;
+        let owner = effects.iter().find_map(|effect| match effect {
+            Effect::Create { entry: Entry::Owned { argument, .. }, .. } => Some(*argument),
+            _ => None,
+        });
+        if let Some(owner) = owner {
+            let places = self.points.value(self.program, function, arguments.get(owner as usize)?);
+            let owned = self.points.contents(&places);
+            return (!owned.is_empty()).then_some(owned);
+        }
         let index = effects.iter().find_map(|effect| match effect {
             Effect::Create { argument, .. } => *argument,
             _ => None,

@@ -82,11 +82,23 @@ pub enum Effect {
     },
     /// The first word of the returned memory points into that memory (an OpenMP task's).
     PointsIntoItself,
-    /// `by_address`: the argument points to the handle; otherwise it is the handle.
+    /// `by_address`: the handle is so many bytes into what the argument points to; otherwise the
+    /// argument is the handle.
     Join {
         handle: u32,
-        by_address: bool,
+        by_address: Option<u64>,
         success: Success,
+    },
+    /// Ends the program when the thread whose handle the argument points to was not waited for.
+    EndsIfJoinable {
+        handle: u32,
+    },
+    /// Returns when the word holds something else than this value; `order` is the argument that
+    /// holds the memory order.
+    AwaitChange {
+        word: u32,
+        value: u32,
+        order: u32,
     },
     /// Runs the function at most once per control object; done when it returns.
     Once {
@@ -318,6 +330,14 @@ impl Effects {
                 Some(_) if symbol.contains("setjmp") => Some(vec![Effect::ReturnsTwice]),
                 Some(model) if !(has_body && atomic) => {
                     let mut own = convert(program, model, effects.checks_errors);
+                    // What runs when a round is complete is in the body.
+                    if model.name.starts_with("std::barrier::")
+                        && symbol.contains("arrive")
+                        && !symbol.contains("empty_completion")
+                    {
+                        effects.unknown.push(id);
+                        own.push(Effect::Unknown);
+                    }
                     // Given guards, it takes their mutexes, which have no name here.
                     if model.name == "std::lock" && symbol.contains("_lockI") {
                         own.retain(|effect| !matches!(effect, Effect::Lock { .. }));
@@ -552,9 +572,13 @@ fn convert_one(
         M::CreateThread(create) => convert_create(create, out),
         M::Join { thread, success } => {
             let (handle, by_address) = match thread {
-                Operand::Arg(index) => (*index, false),
+                Operand::Arg(index) => (*index, None),
                 Operand::Load(inner) => match &**inner {
-                    Operand::Arg(index) => (*index, true),
+                    Operand::Arg(index) => (*index, Some(0)),
+                    Operand::Offset(base, bytes) => match argument(base) {
+                        Some(index) => (index, Some(*bytes)),
+                        None => return,
+                    },
                     _ => return,
                 },
                 _ => return,
@@ -588,6 +612,18 @@ fn convert_one(
             if let Some(count) = argument(count) {
                 let amount = amount.as_ref().and_then(argument);
                 out.push(Effect::CountDown { count, amount });
+            }
+        }
+        M::EndsIfJoinable { thread: Operand::Load(inner) } => {
+            if let Some(handle) = argument(inner) {
+                out.push(Effect::EndsIfJoinable { handle });
+            }
+        }
+        M::AwaitsChange { word, value, order } => {
+            if let (Some(word), Some(value), Some(order)) =
+                (argument(word), argument(value), argument(order))
+            {
+                out.push(Effect::AwaitChange { word, value, order });
             }
         }
         M::AwaitsCount { count } => {

@@ -3,7 +3,8 @@
 //! An access `base + offset + scale·i` in a loop that runs `i` from one constant to another touches
 //! a stretch of bytes, and of it only every `scale·step`-th place. Two accesses to one base are apart
 //! when their stretches are, or when their places never fall together (even and odd elements).
-//! Only counters that start, step and end at constants are followed, in the function itself.
+//! Only counters that start, step and end at constants are followed, in the function itself. An index
+//! that a thread finds in memory which its creator filled with a constant is that constant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ use crate::contexts::GuardedAccess;
 use crate::digests::{Digest, Whole};
 use crate::loops::induction;
 use crate::pointsto::gcd;
-use crate::sym::{Atom, Oracle, Sym, SymTable};
+use crate::sym::{Atom, Frame, Oracle, Sym, SymTable};
 
 pub struct Ranges;
 
@@ -91,7 +92,7 @@ impl Oracle for Nothing {
 const LARGE: i64 = 1 << 30;
 
 fn stretch(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Stretch> {
-    let address = access.address.as_ref()?;
+    let address = &folded(access.address.as_ref()?, whole);
     let size = i64::try_from(access.size).ok().filter(|size| *size < LARGE)?;
     let counted = address.terms.iter().find(|(atom, _)| is_counter(atom, access, whole));
     let (base, from, to, stride) = match counted {
@@ -116,6 +117,60 @@ fn stretch(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Stretch> {
     Some(Stretch { base, low: offset + from, high: offset + to + size, stride, size })
 }
 
+/// The value with what is loaded from constant words put in.
+fn folded(value: &Sym, whole: &Whole<'_>) -> Sym {
+    let loads = |atom: &Atom| matches!(atom, Atom::Inst(frame, _) if *frame != 0);
+    if !value.terms.iter().any(|(atom, _)| loads(atom)) || whole.orders.constants(whole).is_empty()
+    {
+        return value.clone();
+    }
+    let mut result = value.clone();
+    for (atom, scale) in &value.terms {
+        if let Atom::Inst(frame, inst) = atom
+            && *frame != 0
+            && let Some(number) = constant(*frame, *inst, whole)
+        {
+            result = result.plus(&Sym::atom(atom.clone()).scaled(-scale));
+            result = result.shifted(number.wrapping_mul(*scale));
+        }
+    }
+    result
+}
+
+/// What the instruction loads, when that is one number in this context.
+fn constant(frame: Frame, inst: u32, whole: &Whole<'_>) -> Option<i64> {
+    let instantiation = whole.instantiation;
+    let function = instantiation.function_of(frame);
+    let module = &instantiation.program.module;
+    let body = module.function(function);
+    let Op::Load { address, size, order: None, .. } = &body.instructions.get(inst as usize)?.op
+    else {
+        return None;
+    };
+    let flow = whole.flow(function);
+    let place = flow.1.value(address, &module.types)?;
+    let place = place.substitute(&|atom| instantiation.bind(frame - 1, atom))?;
+    let [at] = instantiation.locations_of(&place)?[..] else { return None };
+    if at.stride != 0 || !whole.singletons[at.object as usize] {
+        return None;
+    }
+    let bits = *whole.orders.constants(whole).get(&(at, *size))?;
+    let unused = 64u32.checked_sub(8 * u32::try_from(*size).ok()?)?;
+    Some(((bits << unused) as i64) >> unused)
+}
+
+impl Whole<'_> {
+    fn flow(&self, function: FunctionId) -> Arc<(Cfg, SymTable)> {
+        let module = &self.instantiation.program.module;
+        let body = module.function(function);
+        self.flows.of(function, || {
+            let cfg = Cfg::new(body);
+            let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
+            (cfg, syms)
+        })
+    }
+}
+
 fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>) -> bool {
     let Atom::Inst(frame, inst) = atom else { return false };
     if *frame == 0 || whole.instantiation.function_of(*frame) != access.function {
@@ -129,11 +184,7 @@ fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>) -> bool {
 fn counter(access: &GuardedAccess, phi: u32, whole: &Whole<'_>) -> Option<(i64, i64, i64)> {
     let module = &whole.instantiation.program.module;
     let body = module.function(access.function);
-    let flow = whole.flows.of(access.function, || {
-        let cfg = Cfg::new(body);
-        let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
-        (cfg, syms)
-    });
+    let flow = whole.flow(access.function);
     let (cfg, syms) = &*flow;
     let found = induction(body, cfg, syms, &module.types, phi)?;
     let around = &cfg.loops[found.index as usize];

@@ -36,6 +36,10 @@ pub enum Effect {
     Detach {
         thread: Operand,
     },
+    /// Ends the program when the thread can still be joined.
+    EndsIfJoinable {
+        thread: Operand,
+    },
     ThreadExit,
     Cancel {
         thread: Operand,
@@ -100,6 +104,13 @@ pub enum Effect {
         count: Operand,
         #[serde(default)]
         amount: Option<Operand>,
+    },
+    /// Returns when the word holds something else than the value; `order` is the argument that
+    /// holds the C11 memory order.
+    AwaitsChange {
+        word: Operand,
+        value: Operand,
+        order: Operand,
     },
     /// Returns when nothing is left of the count.
     AwaitsCount {

@@ -273,8 +273,10 @@ impl Flow<'_> {
             }
             Effect::Join { handle, by_address, success } => {
                 let Some(handle) = arguments.get(*handle as usize) else { return };
-                let place = self.handle_place(inst, handle, *by_address);
-                let value = if *by_address { None } else { self.sym(handle) };
+                let bytes = by_address.unwrap_or_default() as i64;
+                let place = self.handle_place(inst, handle, by_address.is_some());
+                let place = place.map(|place| place.shifted(bytes));
+                let value = if by_address.is_some() { None } else { self.sym(handle) };
                 if place.is_some() || value.is_some() {
                     self.split(inst, *success, paths, &|path, done| {
                         if !done {
@@ -287,6 +289,15 @@ impl Flow<'_> {
                             path.join_value(value);
                         }
                     });
+                }
+            }
+            Effect::EndsIfJoinable { handle } => {
+                let handle = arguments.get(*handle as usize);
+                if let Some(place) = handle.and_then(|h| self.handle_place(inst, h, true)) {
+                    let joinable = |live: &Live| {
+                        live.handle.as_ref() == Some(&place) && !live.ended && !live.many
+                    };
+                    paths.retain(|path| !path.threads.values().any(joinable));
                 }
             }
             Effect::Once { control, .. } => self.once(inst, *control, arguments, paths),
@@ -373,6 +384,7 @@ impl Flow<'_> {
             | Effect::SemaphoreInit { .. }
             | Effect::CountDown { .. }
             | Effect::AwaitCount { .. }
+            | Effect::AwaitChange { .. }
             | Effect::Announce
             | Effect::Await
             | Effect::OpenChannel { .. }

@@ -195,7 +195,8 @@ impl Flow<'_> {
     fn joins_of(&self, target: FunctionId) -> Vec<(u32, bool)> {
         if let Some(effects) = self.env.effects.of(target) {
             let joins = effects.iter().filter_map(|effect| match effect {
-                Effect::Join { handle, by_address, .. } => Some((*handle, *by_address)),
+                Effect::Join { handle, by_address: None, .. } => Some((*handle, false)),
+                Effect::Join { handle, by_address: Some(0), .. } => Some((*handle, true)),
                 _ => None,
             });
             return joins.collect();

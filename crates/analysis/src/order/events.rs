@@ -64,6 +64,8 @@ pub struct Word {
     pub first: Option<Value>,
     pub writes: Vec<Write>,
     pub looks: Vec<Look>,
+    /// Calls that return when something else is there, and acquire it.
+    pub waits: Vec<(CallSite, Content)>,
 }
 
 /// An instruction whose result tells what was in the word.
@@ -122,6 +124,8 @@ pub struct Events {
     /// How waits fail, for those whose result tells.
     pub waits: FxHashMap<CallSite, Waiting>,
     pub channels: Channels,
+    /// Words that hold one number for as long as anybody but their maker knows them.
+    pub constants: FxHashMap<(Location, u64), u64>,
 }
 
 /// When a call has waited, and what it says otherwise.
@@ -163,6 +167,8 @@ pub(super) struct Scan<'a> {
     tainted: FxHashSet<ObjectId>,
     /// Calls that wait for a count, with where that is.
     awaited: Vec<(CallSite, Location)>,
+    /// Calls that wait for a word to change, with the value that must not be there.
+    changes: Vec<(CallSite, Location, Content)>,
     /// Semaphores that have a name outside of the program.
     named: u32,
 }
@@ -180,6 +186,7 @@ impl Events {
             words: FxHashMap::default(),
             tainted: FxHashSet::default(),
             awaited: Vec::new(),
+            changes: Vec::new(),
             named: 0,
         };
         for &function in &functions {
@@ -233,7 +240,7 @@ impl Events {
 }
 
 impl<'a> Scan<'a> {
-    fn points(&self, function: FunctionId, value: &Value) -> Cow<'a, [Location]> {
+    pub(super) fn points(&self, function: FunctionId, value: &Value) -> Cow<'a, [Location]> {
         self.instantiation.points.value(self.instantiation.program, function, value)
     }
 
@@ -339,6 +346,7 @@ impl<'a> Scan<'a> {
             first,
             writes: Vec::new(),
             looks: Vec::new(),
+            waits: Vec::new(),
         })
     }
 
@@ -431,6 +439,16 @@ impl<'a> Scan<'a> {
             Effect::AwaitCount { count } => {
                 if let Some(place) = value(*count).and_then(|v| self.exact(site.0, v)) {
                     self.awaited.push((site, place));
+                }
+            }
+            Effect::AwaitChange { word, value: old, order } => {
+                let acquires = matches!(value(*order), Some(Value::Int { bits, .. })
+                    if ACQUIRING.contains(bits));
+                let place = value(*word).and_then(|v| self.exact(site.0, v));
+                if let (Some(place), Some(Value::Int { bits, .. }), true) =
+                    (place, value(*old), acquires)
+                {
+                    self.changes.push((site, place, Content::Bits(*bits)));
                 }
             }
             Effect::SemaphoreInit { semaphore: RESULT, value: count } => {
@@ -614,6 +632,16 @@ impl<'a> Scan<'a> {
             })
             .collect();
         for (word, overlaps) in words.into_iter().zip(overlaps) {
+            let objects = &self.instantiation.points.locations().objects;
+            let local = !matches!(objects[word.place.object as usize], ObjectKind::Global(_));
+            if let Some(Content::Bits(bits)) = word.initial
+                && local
+                && word.writes.is_empty()
+                && !overlaps
+                && !self.tainted.contains(&word.place.object)
+            {
+                self.events.constants.insert((word.place, word.size), bits);
+            }
             let tells = word.writes.iter().any(|write| write.order.is_some())
                 || (!word.writes.is_empty() && word.writes.iter().all(|w| w.value.is_some()))
                 || self.counts(&word);
@@ -633,6 +661,11 @@ impl<'a> Scan<'a> {
                 for (site, _) in self.awaited.iter().filter(|(_, place)| *place == word.place) {
                     self.events.at.insert(*site, Event::Full(number));
                 }
+                let mut word = word;
+                for (site, _, old) in self.changes.iter().filter(|(_, at, _)| *at == word.place) {
+                    word.waits.push((*site, *old));
+                    self.events.at.insert(*site, Event::Read(number));
+                }
                 self.events.words.push(word);
             }
         }
@@ -642,6 +675,8 @@ impl<'a> Scan<'a> {
 /// What makes a named semaphore new: `O_CREAT` and `O_EXCL`, in the call's second argument.
 const NEW: u64 = 0o300;
 const NAMED_FLAGS: u32 = 1;
+/// `memory_order_acquire`, `acq_rel` and `seq_cst`, as numbers.
+const ACQUIRING: [u64; 3] = [2, 4, 5];
 /// Bytes of a latch's count.
 const COUNT_SIZE: u64 = 4;
 

@@ -57,6 +57,45 @@ pub fn flag(
     for (owner, writes) in kinds {
         found.extend(told_by(whole, facts, number, owner, &writes, &gates));
     }
+    for (site, old) in &word.waits {
+        found.extend(told_by_change(whole, facts, (number, word), *site, *old));
+    }
+}
+
+/// Whoever has waited for the word to change comes after the one thread that changed it.
+fn told_by_change(
+    whole: &Whole<'_>,
+    facts: &Facts,
+    (number, word): (u32, &Word),
+    site: CallSite,
+    old: Content,
+) -> Option<Handoff> {
+    if word.initial != Some(old) {
+        return None;
+    }
+    let writes: Vec<&Write> = word.writes.iter().filter(|write| write.value != Some(old)).collect();
+    let mut owners: Vec<RootId> =
+        writes.iter().flat_map(|w| facts.runners(w.site.0).iter().copied()).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let [owner] = owners.as_slice() else { return None };
+    if !is_single(whole, *owner) || !writes.iter().all(|write| releases(write.order)) {
+        return None;
+    }
+    let own = facts.timelines.get(owner)?;
+    let tells = own.events().filter(|(id, event)| {
+        let node = &own.nodes[*id as usize];
+        **event == Event::Write(number)
+            && writes.iter().any(|write| write.site == (node.function, node.start))
+    });
+    let announced = own.reach(tells.map(|(id, _)| id), |_, _, _| true);
+    let mut told = FxHashMap::default();
+    for (root, timeline) in &facts.timelines {
+        if timeline.has(site.0) {
+            told.insert(*root, told_nodes(timeline, &[], &[site]));
+        }
+    }
+    Some(Handoff { owner: Some(*owner), announced, told })
 }
 
 /// Where a branch finds what a look has found: the result itself, or a variable that has it or one

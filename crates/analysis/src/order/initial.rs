@@ -1,12 +1,15 @@
 //! What words hold before threads share them.
 //!
 //! A global has its initial value from the program. Memory of the first thread's stack or heap has
-//! none; there it is the one constant that the thread stores before it has created anybody.
+//! none; there it is the one constant that the thread stores before anybody else knows the memory.
+//! A word that nothing writes after that is a constant for all who get to know it (the number that a
+//! thread finds in its argument).
 
-use racewarden_ir::{FunctionId, Op, Value};
-use rustc_hash::{FxHashMap, FxHashSet};
+use racewarden_ir::{Op, Value};
+use rustc_hash::FxHashSet;
 
 use super::events::{Scan, Word, Write, constant};
+use crate::cfg::Cfg;
 use crate::pointsto::{CallSite, ObjectKind};
 use crate::threads::MAIN;
 
@@ -62,34 +65,72 @@ impl Scan<'_> {
             let site = (access.function, access.inst);
             if sites.contains(&site) {
                 seen.insert(site);
-                if access.root != MAIN || !access.state.threads.is_empty() {
+                let known = !access.state.threads.is_empty() && !access.private;
+                if access.root != MAIN || known {
                     early.remove(&site);
                 }
             }
         }
-        early.retain(|site| seen.contains(site));
-        let mut once: FxHashMap<FunctionId, bool> = FxHashMap::default();
+        // Memory that nothing writes while there are several threads has no access that counts.
+        early.retain(|site| seen.contains(site) || self.is_unshared(*site));
         early.retain(|site| {
-            *once.entry(site.0).or_insert_with(|| self.runs_once(site.0))
-                && !self.instantiation.graph.is_in_cycle(site.0, site.1)
+            !self.instantiation.graph.is_in_cycle(site.0, site.1) && self.runs_once(*site)
         });
         early
     }
 
-    fn runs_once(&self, function: FunctionId) -> bool {
+    fn is_unshared(&self, site: CallSite) -> bool {
+        let body = self.instantiation.program.module.function(site.0);
+        let Op::Store { address, .. } = &body.instructions[site.1 as usize].op else {
+            return false;
+        };
+        let points = self.points(site.0, address);
+        points.iter().all(|at| !self.instantiation.shared[at.object as usize])
+    }
+
+    /// Whether the first thread runs the instruction once, and before it returns from there or
+    /// creates another thread.
+    fn runs_once(&self, site: CallSite) -> bool {
         let contexts = &self.instantiation.contexts;
-        let mut own = contexts.iter().filter(|context| context.function == function);
+        let mut own = contexts.iter().filter(|context| context.function == site.0);
         let (Some(first), None) = (own.next(), own.next()) else { return false };
-        let mut context = first;
+        let (mut context, mut inst) = (first, site.1);
         loop {
-            if context.entered != 1 || context.merged || context.root != MAIN {
+            if context.entered != 1
+                || context.merged
+                || context.root != MAIN
+                || !self.is_certain((context.function, inst))
+            {
                 return false;
             }
             match context.parent {
-                Some((parent, _)) => context = &contexts[parent as usize],
+                Some((parent, call)) => (context, inst) = (&contexts[parent as usize], call),
                 None => return true,
             }
         }
+    }
+
+    /// Whether the function neither returns nor creates a thread without having run the instruction,
+    /// but for threads that it always creates before.
+    fn is_certain(&self, site: CallSite) -> bool {
+        let graph = self.instantiation.graph;
+        let body = self.instantiation.program.module.function(site.0);
+        let cfg = Cfg::new(body);
+        let creating = graph.create_sites.iter().filter(|own| own.0 == site.0).map(|own| own.1);
+        let calling = graph.calls[site.0.index()]
+            .iter()
+            .filter(|(_, targets)| targets.iter().any(|target| graph.may_create[target.index()]));
+        let returning = (0u32..)
+            .zip(&body.instructions)
+            .filter(|(_, instruction)| matches!(instruction.op, Op::Return { .. }));
+        let later =
+            creating.chain(calling.map(|(inst, _)| *inst)).chain(returning.map(|(inst, _)| inst));
+        let block = cfg.block_of[site.1 as usize];
+        later.filter(|inst| *inst != site.1).all(|inst| {
+            let other = cfg.block_of[inst as usize];
+            // What comes before for certain, too: then nobody knew the memory yet.
+            other == block || cfg.dominates(block, other) || cfg.dominates(other, block)
+        })
     }
 
     /// Whether plain additions of constants are all that changes the word, and a branch compares it

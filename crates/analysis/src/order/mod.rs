@@ -60,6 +60,11 @@ struct Facts {
 type Places = RwLock<FxHashMap<(RootId, FunctionId, u32), Option<Arc<[NodeId]>>>>;
 
 impl Orders {
+    /// Words that hold one number for as long as anybody but their maker knows them.
+    pub fn constants(&self, whole: &Whole<'_>) -> &FxHashMap<(Location, u64), u64> {
+        &self.facts.get_or_init(|| Facts::new(whole)).events.constants
+    }
+
     /// The two accesses on their threads' timelines, with what is known of those.
     fn stands(
         &self,
