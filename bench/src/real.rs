@@ -88,7 +88,7 @@ pub struct Subject {
     /// Its file below the build folder.
     pub file: &'static str,
     pub cases: &'static [&'static [&'static str]],
-    /// Work for a second or so, to measure what gates cost.
+    /// Work for some seconds, to measure what gates cost.
     pub long: &'static [&'static str],
 }
 
@@ -105,7 +105,7 @@ pub const SUBJECTS: [Subject; 5] = [
         target: "sqlite_threads",
         file: "sqlite_threads",
         cases: &[&[]],
-        long: &["4000"],
+        long: &["40000"],
     },
     Subject {
         name: "zstd",
@@ -171,7 +171,7 @@ impl Built {
             let output = pack.args(subject.cases[0]).current_dir(&place).output()?;
             std::fs::write(place.join(packed), output.stdout)?;
         }
-        std::fs::write(place.join("long-input"), noise(8_000_000))?;
+        std::fs::write(place.join("long-input"), noise(40_000_000))?;
         std::fs::write(place.join(".built"), "")?;
         Ok(Built { subject, place })
     }
