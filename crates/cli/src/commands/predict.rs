@@ -93,10 +93,18 @@ pub struct PredictArgs {
     #[arg(skip)]
     pub quiet: bool,
 
+    /// Bytes after which nothing more is recorded: a flood of events must not take the hunt's time.
+    #[arg(skip)]
+    pub size: Option<u64>,
+
     /// Races that a hunt knows already.
     #[arg(skip)]
     pub known: KnownPairs,
 }
+
+/// What is read back in a second on a slow machine, and what is worth it in any case.
+const BYTES_PER_SECOND: f64 = 1e6;
+const FEWEST_BYTES: u64 = 1 << 20;
 
 impl PredictArgs {
     /// For a command that predicts on its way to something else.
@@ -114,6 +122,7 @@ impl PredictArgs {
             stdin: Some(stdin),
             quiet: true,
             skip: None,
+            size: Some((budget.as_secs_f64() * BYTES_PER_SECOND) as u64 + FEWEST_BYTES),
             known: KnownPairs::default(),
         }
     }
@@ -232,10 +241,19 @@ pub fn record_and_predict(
         quiet: options.quiet,
         timeout: options.run_time,
         window: None,
+        size: options.size,
         filter: None,
     })?;
-    let recording = Recording::load(&std::fs::read(file.path())?)?;
+    let bytes = std::fs::read(file.path())?;
+    let recording = Recording::load(&bytes)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
+    if options.size.is_some_and(|size| bytes.len() as u64 >= size) {
+        let text = format!(
+            "only the first {} MB of the run's events were recorded",
+            bytes.len() / 1_000_000
+        );
+        report.notes.push(Note::weakens(Engine::Predict, text));
+    }
     if let Some(trouble) = run.trouble {
         report.notes.push(Note::info(Engine::Predict, trouble));
         report.finish();

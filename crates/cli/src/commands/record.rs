@@ -58,6 +58,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         quiet: false,
         timeout: Duration::from_secs(args.timeout),
         window: args.window,
+        size: None,
         filter: filter.as_ref(),
     })?;
     if let Some(trouble) = run.trouble {
@@ -97,6 +98,8 @@ pub struct RecordRequest<'r> {
     pub timeout: Duration,
     /// Events after which nothing more is recorded.
     pub window: Option<u64>,
+    /// Bytes after which nothing more is recorded.
+    pub size: Option<u64>,
     pub filter: Option<&'r SiteFilter>,
 }
 
@@ -122,6 +125,9 @@ pub fn record(request: &RecordRequest) -> anyhow::Result<RecordedRun> {
     command.args(arguments).env("RACEWARDEN_RECORD", &output);
     if let Some(window) = request.window {
         command.env("RACEWARDEN_RECORD_WINDOW", window.to_string());
+    }
+    if let Some(size) = request.size {
+        command.env("RACEWARDEN_RECORD_SIZE", size.to_string());
     }
     if let Some(input) = request.stdin {
         let file = std::fs::File::open(input).with_context(|| input.display().to_string())?;

@@ -113,10 +113,13 @@ extern "C" fn start(_: i32, _: *const *const c_char, environment: *const *const 
     if descriptor < 0 {
         return;
     }
-    let window = variable(environment, b"RACEWARDEN_RECORD_WINDOW=")
-        .and_then(|text| text.to_str().ok()?.parse().ok())
-        .unwrap_or(u64::MAX);
-    writer::open(descriptor as i32, window);
+    let limit = |name: &[u8]| {
+        let text = variable(environment, name)?;
+        text.to_str().ok()?.parse().ok()
+    };
+    let window = limit(b"RACEWARDEN_RECORD_WINDOW=").unwrap_or(u64::MAX);
+    let size = limit(b"RACEWARDEN_RECORD_SIZE=").unwrap_or(u64::MAX);
+    writer::open(descriptor as i32, window, size);
     let mut key: libc::pthread_key_t = 0;
     // SAFETY: the key is written before it is used; the handlers stand for the whole run.
     unsafe {

@@ -1,6 +1,6 @@
 //! The file, and each thread's buffer.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
@@ -23,9 +23,13 @@ static FILE_LOCK: SpinLock = SpinLock::new();
 /// Numbers the events of all threads in one order.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
-/// Records to the file, up to `window` events of all threads together.
-pub fn open(descriptor: i32, window: u64) {
+/// How many bytes more may be written before recording ends.
+static ROOM_LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// Records to the file, up to `window` events of all threads together or about `size` bytes.
+pub fn open(descriptor: i32, window: u64, size: u64) {
     LAST.store(window, Ordering::Relaxed);
+    ROOM_LEFT.store(i64::try_from(size).unwrap_or(i64::MAX), Ordering::Relaxed);
     FILE.store(descriptor, Ordering::Release);
     RECORDING.store(true, Ordering::Release);
 }
@@ -59,6 +63,10 @@ fn append(chunk: &[u8]) {
     if descriptor >= 0 {
         let _guard = FILE_LOCK.lock();
         write_all(descriptor, chunk);
+        let left = ROOM_LEFT.fetch_sub(chunk.len() as i64, Ordering::Relaxed);
+        if left <= chunk.len() as i64 {
+            RECORDING.store(false, Ordering::SeqCst);
+        }
     }
 }
 
