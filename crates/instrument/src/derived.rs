@@ -24,6 +24,8 @@ use inkwell::values::{AsValueRef, InstructionOpcode, InstructionValue};
 pub(crate) struct Derived {
     /// Functions that are only called by this unit, by name: their start is not recorded.
     pub private_functions: HashSet<LLVMValueRef>,
+    /// Functions that threads may start with: their argument is recorded.
+    pub entered_functions: HashSet<LLVMValueRef>,
     /// Slots that only their function reaches, and the loads and stores of them.
     pub private: HashSet<LLVMValueRef>,
     /// Branches whose way the reader computes.
@@ -42,6 +44,8 @@ impl Derived {
                     && is_only_called(function)
                 {
                     derived.private_functions.insert(function);
+                } else if takes_one_pointer(function) {
+                    derived.entered_functions.insert(function);
                 }
                 for slot in instructions(function) {
                     if LLVMGetInstructionOpcode(slot) == LLVMOpcode::LLVMAlloca {
@@ -81,6 +85,14 @@ impl Derived {
             }
         }
         self.branches = branches;
+    }
+
+    /// The function's kind in the table of symbols.
+    pub(crate) fn kind_of(&self, function: LLVMValueRef) -> u64 {
+        if self.private_functions.contains(&function) {
+            return 2;
+        }
+        if self.entered_functions.contains(&function) { 4 } else { 0 }
     }
 
     /// Whether the instruction has no record.
@@ -149,6 +161,23 @@ unsafe fn is_only_called(function: LLVMValueRef) -> bool {
                     && (0..LLVMGetNumArgOperands(user))
                         .all(|index| LLVMGetOperand(user, index) != function)
             })
+    }
+}
+
+/// Whether the function may be what a thread starts with.
+///
+/// # Safety
+/// The function is alive.
+unsafe fn takes_one_pointer(function: LLVMValueRef) -> bool {
+    // SAFETY: as the caller says.
+    unsafe {
+        let ty = LLVMGlobalGetValueType(function);
+        let result = LLVMGetTypeKind(LLVMGetReturnType(ty));
+        LLVMCountParams(function) == 1
+            && LLVMIsFunctionVarArg(ty) == 0
+            && result == LLVMTypeKind::LLVMPointerTypeKind
+            && LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, 0)))
+                == LLVMTypeKind::LLVMPointerTypeKind
     }
 }
 
@@ -269,7 +298,8 @@ impl<'d> Unknown<'d> {
                 let is_private = derived.private_functions.contains(&function);
                 for index in 0..LLVMCountParams(function) {
                     let parameter = LLVMGetParam(function, index);
-                    if !is_private || !is_number(LLVMTypeOf(parameter)) {
+                    let told = is_private || derived.entered_functions.contains(&function);
+                    if !told || !is_number(LLVMTypeOf(parameter)) {
                         unknown.values.insert(parameter);
                     }
                 }

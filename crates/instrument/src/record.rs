@@ -10,6 +10,8 @@
 //! What it may miss: memory that uninstrumented code writes (the reader notices when a load gives
 //! what nobody wrote), and accesses of inline assembly.
 
+use std::cell::Cell;
+
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::ContextRef;
 use inkwell::llvm_sys::LLVMTypeKind;
@@ -43,7 +45,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("9 {unit_index}")
+        format!("11 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -52,7 +54,7 @@ impl UnitPass for RecordPass {
     }
 
     fn pipeline(&self, _unit: &Unit) -> String {
-        "default<O1>".to_owned()
+        "default<O2>".to_owned()
     }
 }
 
@@ -72,7 +74,7 @@ fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
         .filter(|function| function.count_basic_blocks() > 0)
         .map(|function| (function, instructions(function)))
         .collect();
-    let hooks = Hooks::declare(module);
+    let hooks = Hooks::declare(module, unit_index);
     let covered: Vec<Covered> = functions
         .iter()
         .map(|(function, _)| record_loops(module, *function, hooks.loops, &derived))
@@ -127,8 +129,7 @@ fn add_symbols<'c>(
     for (function, places) in functions {
         let name = function.get_name().to_string_lossy();
         let address = function.as_global_value().as_pointer_value();
-        let called = derived.private_functions.contains(&function.as_value_ref());
-        add(&name, address, if called { 2 } else { 0 });
+        add(&name, address, derived.kind_of(function.as_value_ref()));
         let left_out = derived.left_out(places);
         if !left_out.is_empty() {
             add(&left_out, address, 3);
@@ -170,6 +171,9 @@ struct Hooks<'m, 'c> {
     /// By the size's exponent.
     loads: [FunctionValue<'c>; 4],
     stores: [FunctionValue<'c>; 4],
+    /// Of 4 and of 8 bytes; these are told which instruction it is.
+    float_loads: [FunctionValue<'c>; 2],
+    next_site: Cell<u64>,
     before: FunctionValue<'c>,
     after: FunctionValue<'c>,
     copy: FunctionValue<'c>,
@@ -193,7 +197,7 @@ struct Hooks<'m, 'c> {
 }
 
 impl<'m, 'c> Hooks<'m, 'c> {
-    fn declare(module: &'m Module<'c>) -> Self {
+    fn declare(module: &'m Module<'c>, unit_index: usize) -> Self {
         let context = module.get_context();
         let (int, long) = (context.i32_type().into(), context.i64_type().into());
         let pointer = context.ptr_type(AddressSpace::default()).into();
@@ -208,8 +212,14 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let even_load = |size: u32| {
             module.add_function(&format!("__racewarden_record_even_load{size}"), even_load, None)
         };
+        let float_load = |size: u32| {
+            let name = format!("__racewarden_record_load_float{size}");
+            module.add_function(&name, context.i64_type().fn_type(&[pointer, long], false), None)
+        };
         Hooks {
             module,
+            float_loads: [4, 8].map(float_load),
+            next_site: Cell::new((unit_index as u64) << 16),
             loads: [1, 2, 4, 8].map(load),
             stores: [1, 2, 4, 8].map(|size| hook(&format!("store{size}"), &[pointer, long])),
             enter: hook("enter", &[pointer]),
@@ -250,6 +260,12 @@ impl<'m, 'c> Hooks<'m, 'c> {
             let builder = self.builder_before(first, first);
             let address = function.as_global_value().as_pointer_value();
             builder.build_call(self.enter, &[address.into()], "")?;
+            if derived.entered_functions.contains(&function.as_value_ref())
+                && let Some(argument) = function.get_first_param()
+            {
+                let value = self.bits_of(&builder, argument)?;
+                builder.build_call(self.returned, &[value.into()], "")?;
+            }
         }
         for &place in places {
             let value = place.as_value_ref();
@@ -394,6 +410,13 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 &[address.into(), whole.into()],
                 "",
             )?,
+            None if matches!(old, BasicValueEnum::FloatValue(_)) => {
+                let site = self.next_site.get() + 1;
+                self.next_site.set(site);
+                let site = context.i64_type().const_int(site, false);
+                let load = self.float_loads[usize::from(size == 8)];
+                builder.build_call(load, &[address.into(), site.into()], "")?
+            }
             None => builder.build_call(self.loads[exponent], &[address.into()], "")?,
         };
         let Some(BasicValueEnum::IntValue(found)) = call.try_as_basic_value().basic() else {

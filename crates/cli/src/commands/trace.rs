@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use racewarden_trace::binary::{Record, Recording};
+use racewarden_trace::binary::{Record, Recording, SymbolKind};
 use racewarden_trace::{OrderTrace, text};
 
 #[derive(clap::Args)]
@@ -94,8 +94,12 @@ fn show(path: &Path, thread: Option<&str>) -> anyhow::Result<()> {
             return text::write(&trace, &mut out);
         }
         let Ok(recording) = recording(path) else { return Ok(()) };
-        let functions: BTreeMap<u64, &str> =
-            recording.symbols.iter().map(|s| (s.address, s.name.as_str())).collect();
+        let functions: BTreeMap<u64, &str> = recording
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.kind != SymbolKind::LeftOut)
+            .map(|symbol| (symbol.address, symbol.name.as_str()))
+            .collect();
         for stream in &recording.threads {
             if thread.is_some_and(|wanted| wanted != stream.name) {
                 continue;
@@ -178,6 +182,7 @@ fn name_of(record: &Record) -> &'static str {
         Record::Unwind { .. } => "unwind",
         Record::Jumped { .. } => "jump",
         Record::Loop { .. } => "loop",
+        Record::Again => "again",
         Record::Range { .. } => "range",
     }
 }

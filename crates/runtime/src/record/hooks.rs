@@ -3,7 +3,7 @@
 use racewarden_trace::binary::{AccessTag, BESIDE, Record, SyncOp, UNKNOWN_CODE};
 
 use super::places;
-use super::threads::{self, Recorder, sync, with};
+use super::threads::{self, LOADED, Recorder, sync, with};
 
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
@@ -92,6 +92,54 @@ fn load<const SIZE: u64>(address: u64) -> u64 {
         found = Some(value);
     });
     found.unwrap_or_else(look)
+}
+
+/// In place of a load of a floating-point number. What it finds is not followed, so of the loads of
+/// one place by one instruction, between two numbers that the thread draws, the first stands for
+/// all: they race with the same accesses.
+#[inline(always)]
+fn load_float<const SIZE: u64>(address: u64, site: u64) -> u64 {
+    // SAFETY: the program loads these bytes here.
+    let look = || unsafe { content(address, SIZE) };
+    let mut found = None;
+    with(|recorder| {
+        let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+        let seen = match crosses(address, SIZE) {
+            true => None,
+            false => places::read(visitor, address, sequence, look),
+        };
+        if let Some(value) = seen {
+            let mixed = address ^ site << 40 ^ sequence.rotate_left(20);
+            let key = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            // SAFETY: the shift leaves as many bits as the table's length has.
+            let slot = unsafe {
+                recorder.loaded.get_unchecked_mut((key >> (64 - LOADED.trailing_zeros())) as usize)
+            };
+            found = Some(value);
+            if *slot == key {
+                return recorder.buffer.again();
+            }
+            *slot = key;
+        }
+        let value = seen.unwrap_or_else(|| alone(recorder, (address, SIZE), false, look));
+        recorder.buffer.access(AccessTag::Load, (address, SIZE as u32), [value, 0]);
+        found = Some(value);
+    });
+    found.unwrap_or_else(look)
+}
+
+/// # Safety
+/// In place of a load.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_load_float4(address: u64, site: u64) -> u64 {
+    load_float::<4>(address, site)
+}
+
+/// # Safety
+/// In place of a load.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_load_float8(address: u64, site: u64) -> u64 {
+    load_float::<8>(address, site)
 }
 
 /// In place of a store of `SIZE` bytes.

@@ -25,9 +25,14 @@ pub struct Recorder {
     pub old: u64,
     /// The place that is being accessed.
     pub hold: Option<Hold>,
+    /// Loads of floating-point numbers that were recorded, by a hash of where and when.
+    pub loaded: Vec<u64>,
     next: *mut Recorder,
     ended: bool,
 }
+
+/// How many loads are remembered: what a processor keeps near.
+pub const LOADED: usize = 1 << 15;
 
 const ENDED: usize = 1;
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -50,6 +55,7 @@ fn new_recorder(number: u32, name: ThreadName) {
         busy: false,
         old: 0,
         hold: None,
+        loaded: vec![0; LOADED],
         next: std::ptr::null_mut(),
         ended: false,
     }));
@@ -231,10 +237,11 @@ fn write_symbols() {
         let kind = match row.kind {
             0 => 'f',
             2 => 'c',
+            4 => 'e',
             3 => 'x',
             _ => 'g',
         };
-        functions.extend(matches!(kind, 'f' | 'c').then_some(row.address));
+        functions.extend(matches!(kind, 'f' | 'c' | 'e').then_some(row.address));
         let _ = writeln!(text, "{kind} {} {:x} {name}", row.unit, row.address);
         // SAFETY: stays within the section or one past its end.
         at = unsafe { at.add(1) };

@@ -122,6 +122,13 @@ impl Buffer {
         self.flush_if_full();
     }
 
+    /// A load that is like the one before.
+    #[inline]
+    pub fn again(&mut self) {
+        self.bytes.push(Encoder::again());
+        self.flush_if_full();
+    }
+
     /// A plain access with the number that was drawn last.
     #[inline]
     pub fn access(&mut self, tag: AccessTag, place: (u64, u32), values: [u64; 2]) {

@@ -40,6 +40,8 @@ pub enum SymbolKind {
     Function,
     /// A function whose start is not recorded: it is known where it is called.
     CalledFunction,
+    /// A function whose start is followed by its argument, as what a call returned.
+    EnteredFunction,
     Global,
     /// Not a symbol: its name lists the instructions of the function at its address that have no
     /// records.
@@ -207,6 +209,7 @@ fn symbols(content: &[u8]) -> Vec<Symbol> {
             let kind = match fields.next()? {
                 "f" => SymbolKind::Function,
                 "c" => SymbolKind::CalledFunction,
+                "e" => SymbolKind::EnteredFunction,
                 "g" => SymbolKind::Global,
                 "x" => SymbolKind::LeftOut,
                 _ => return None,

@@ -192,6 +192,9 @@ pub enum Record {
     Loop {
         rounds: u64,
     },
+    /// A load of a floating-point number that the same instruction loaded before from the same
+    /// place, the thread having drawn no number since.
+    Again,
     /// What one access of such a loop touched: `count` pieces, `stride` bytes apart. Their values
     /// are not kept.
     Range {
@@ -251,6 +254,7 @@ const SET: u8 = 11;
 const SLOT: u8 = 12;
 const LOOP: u8 = 13;
 const JUMPED: u8 = 24;
+const AGAIN: u8 = 25;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
@@ -378,6 +382,7 @@ impl Encoder {
                 out.push(LOOP);
                 unsigned(out, rounds);
             }
+            Record::Again => out.push(AGAIN),
             Record::Range { address, stride, count, size, write, sequence } => {
                 let tag = if write { RANGE_WRITE } else { RANGE_READ };
                 out.push(tag | exponent(size));
@@ -399,6 +404,11 @@ impl Encoder {
         let mut room = [0; ACCESS_ROOM];
         let length = self.access(&mut room, tag, place, values, sequence);
         out.extend_from_slice(&room[..length]);
+    }
+
+    /// The one byte of a load that is like the one before.
+    pub const fn again() -> u8 {
+        AGAIN
     }
 
     /// The one byte of a branch decided by a Boolean.
@@ -533,6 +543,7 @@ impl Decoder {
                 Record::Unwind { function: self.last.function.wrapping_add(step) }
             }
             JUMPED => Record::Jumped { buffer: read_unsigned(bytes)? },
+            AGAIN => Record::Again,
             WIDE_READ | WIDE_WRITE => {
                 let (address, sequence) = self.place(bytes)?;
                 let size = read_unsigned(bytes)?;

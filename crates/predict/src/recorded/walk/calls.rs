@@ -32,6 +32,11 @@ fn touches_nothing(name: &str) -> bool {
         )
 }
 
+/// No pointer is below this.
+const LOWEST: u64 = 4096;
+/// So many bytes behind a pointer may be read by whoever is given it.
+const NEAR: u64 = 32;
+
 fn is_setjmp(name: &str) -> bool {
     matches!(name, "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")
 }
@@ -98,12 +103,20 @@ impl Replay<'_> {
         if touches_nothing(name) {
             return self.outside(inst, is_invoke);
         }
+        for &value in &values {
+            self.pin_contents(value);
+        }
         // What it is pointed to, it may read and write: those places keep their order around it.
-        let places: Vec<PlaceId> = values
+        let mut places: Vec<PlaceId> = values
             .iter()
-            .filter_map(|value| self.machine.places.at(self.machine.arena.value_of(*value)?))
+            .filter_map(|value| self.machine.arena.value_of(*value))
+            .filter(|address| *address >= LOWEST)
+            .flat_map(|address| (0..NEAR).filter_map(move |step| address.checked_add(step)))
+            .filter_map(|address| self.machine.places.at(address))
             .filter(|place| self.machine.places.is_foreign(*place, self.thread as u32))
             .collect();
+        places.sort_unstable();
+        places.dedup();
         if places.is_empty() {
             return self.outside(inst, is_invoke);
         }
@@ -139,6 +152,7 @@ impl Replay<'_> {
                 if self.machine.image.functions.get(&address) == Some(&function) => {}
             _ => return Err(self.mismatch("the called function", record)),
         }
+        self.argument_of(function)?;
         self.machine.push_frame(function, values);
         if let Some(frame) = self.machine.frames.last_mut() {
             frame.returns = indirect || caller.and_then(unit) != unit(function);
@@ -203,6 +217,31 @@ impl Replay<'_> {
             _ => self.machine.advance(),
         }
         Ok(())
+    }
+
+    /// Code outside may read what it is pointed to: that keeps its value.
+    fn pin_contents(&mut self, pointer: Val) {
+        const FAR: u64 = 4096;
+        let Some(from) = self.machine.arena.value_of(pointer).filter(|from| *from >= LOWEST) else {
+            return;
+        };
+        let places = self.machine.places;
+        let object = places.at(from).map_or(0, |place| places.get(place).object);
+        let mut contents: Vec<_> = self
+            .machine
+            .local
+            .iter()
+            .filter(|(place, _)| {
+                let place = places.get(**place);
+                let near = place.address >= from && place.address - from < FAR;
+                if object != 0 { place.object == object } else { near }
+            })
+            .map(|(_, expr)| *expr)
+            .collect();
+        contents.sort_unstable();
+        for expr in contents {
+            self.machine.pin(Val::Symbolic(expr));
+        }
     }
 
     pub(super) fn return_from(&mut self, val: Val) -> Step {

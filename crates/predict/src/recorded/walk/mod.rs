@@ -36,6 +36,8 @@ pub struct Image<'p> {
     global_addresses: FxHashMap<GlobalId, u64>,
     /// Functions whose start is not recorded.
     called: FxHashSet<FunctionId>,
+    /// Functions whose argument is recorded.
+    entered: FxHashSet<FunctionId>,
     /// Per function: instructions without records.
     left_out: Vec<Option<FxHashSet<InstId>>>,
 }
@@ -59,21 +61,24 @@ impl<'p> Image<'p> {
             function_addresses: FxHashMap::default(),
             global_addresses: FxHashMap::default(),
             called: FxHashSet::default(),
+            entered: FxHashSet::default(),
             left_out: vec![None; module.function_ids().count()],
         };
         let mut globals: FxHashMap<&str, Vec<u64>> = FxHashMap::default();
         for symbol in &recording.symbols {
             let name = symbol.name.as_str();
             match symbol.kind {
-                SymbolKind::Function | SymbolKind::CalledFunction => {
+                SymbolKind::Function | SymbolKind::CalledFunction | SymbolKind::EnteredFunction => {
                     let found =
                         by_name.get(&(name, Some(symbol.unit))).or(by_name.get(&(name, None)));
                     if let Some(&id) = found {
                         image.functions.insert(symbol.address, id);
                         image.function_addresses.entry(id).or_insert(symbol.address);
-                        if symbol.kind == SymbolKind::CalledFunction {
-                            image.called.insert(id);
-                        }
+                        match symbol.kind {
+                            SymbolKind::CalledFunction => image.called.insert(id),
+                            SymbolKind::EnteredFunction => image.entered.insert(id),
+                            _ => false,
+                        };
                     }
                 }
                 SymbolKind::Global => globals.entry(name).or_default().push(symbol.address),

@@ -1,6 +1,6 @@
 //! Follows one thread's stream.
 
-use racewarden_ir::{CompareOp, InstId, Op, RmwOp, TypeId, Value};
+use racewarden_ir::{CompareOp, FunctionId, InstId, Op, RmwOp, TypeId, Value};
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::FxHashMap;
 
@@ -143,8 +143,11 @@ impl<'a> Replay<'a> {
         let Some(&function) = self.machine.image.functions.get(&address) else {
             return Err(self.mismatch("a known function", record));
         };
-        let count = self.machine.function(function).params.len();
-        self.machine.push_frame(function, vec![Val::Opaque; count]);
+        let mut arguments = vec![Val::Opaque; self.machine.function(function).params.len()];
+        if let (Some(value), [first]) = (self.argument_of(function)?, &mut arguments[..]) {
+            *first = Val::Known(value);
+        }
+        self.machine.push_frame(function, arguments);
         if let Some(frame) = self.machine.frames.last_mut() {
             frame.callback = true;
         }
@@ -157,6 +160,17 @@ impl<'a> Replay<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The recorded argument of a function that has just started, if it has one.
+    pub(super) fn argument_of(&mut self, function: FunctionId) -> Result<Option<u64>, Stop> {
+        if !self.machine.image.entered.contains(&function) {
+            return Ok(None);
+        }
+        match self.next()? {
+            (_, Record::Return { value }) => Ok(Some(*value)),
+            (_, record) => Err(self.mismatch("an argument", record)),
+        }
     }
 
     fn step(&mut self) -> Step {
@@ -297,6 +311,7 @@ impl<'a> Replay<'a> {
                 self.whole(number, sequence, false, atomic);
                 (8, Val::Opaque)
             }
+            Record::Again => (8, Val::Opaque),
             _ => return Err(self.mismatch("a load", record)),
         };
         let val = self.machine.loaded(ty, size, val);
