@@ -392,7 +392,9 @@ impl<'d> Unknown<'d> {
                 | LLVMAShr | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMICmp => {
                     known(0) && known(1)
                 }
-                LLVMZExt | LLVMSExt | LLVMTrunc | LLVMFreeze => known(0),
+                LLVMZExt | LLVMSExt | LLVMTrunc | LLVMFreeze | LLVMPtrToInt | LLVMIntToPtr => {
+                    known(0)
+                }
                 LLVMSelect => known(0) && known(1) && known(2),
                 LLVMPHI => (0..LLVMCountIncoming(instruction))
                     .all(|index| !self.has(LLVMGetIncomingValue(instruction, index))),

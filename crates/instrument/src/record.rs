@@ -45,7 +45,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("11 {unit_index}")
+        format!("13 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -208,6 +208,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let load = context.i64_type().fn_type(&[pointer], false);
         let load =
             |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
+        let loads = [1, 2, 4, 8].map(load);
         let even_load = context.i64_type().fn_type(&[pointer, long], false);
         let even_load = |size: u32| {
             module.add_function(&format!("__racewarden_record_even_load{size}"), even_load, None)
@@ -220,7 +221,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
             module,
             float_loads: [4, 8].map(float_load),
             next_site: Cell::new((unit_index as u64) << 16),
-            loads: [1, 2, 4, 8].map(load),
+            loads,
             stores: [1, 2, 4, 8].map(|size| hook(&format!("store{size}"), &[pointer, long])),
             enter: hook("enter", &[pointer]),
             branch: hook("branch", &[long]),
@@ -238,6 +239,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
             unwind: hook("unwind", &[pointer]),
             jumped: hook("jumped", &[pointer, long]),
             loops: LoopHooks {
+                loads,
                 rounds: hook("loop", &[long, long]),
                 range: hook("range", &[pointer, long, long, long, long, long]),
             },

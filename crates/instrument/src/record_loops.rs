@@ -10,6 +10,10 @@
 //! - every access in it is a plain one of a number, at an address that is linear in a counter with
 //!   a constant step, everything else in it coming from outside the loop.
 //!
+//! A global variable that the loop loads (a pointer to the array, or how long it is) counts as coming
+//! from outside where the loop stores nothing but floating-point numbers, which by the rules of the
+//! language are in other places; it is loaded once, before the loop.
+//!
 //! The header's comparison then is not recorded either. The reader knows such a loop by the record
 //! where the header's branch would be.
 //!
@@ -43,6 +47,8 @@ struct Even {
     accesses: Vec<Piece>,
     /// What the counter is compared with, when the loop has accesses of whole numbers.
     bound: Option<LLVMValueRef>,
+    /// Loads of global variables that the loop cannot change: they are done before it.
+    hoisted: Vec<LLVMValueRef>,
 }
 
 /// A loop of whole numbers that goes round less often is recorded access by access.
@@ -70,6 +76,8 @@ struct Piece {
 /// The hooks that a loop needs.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopHooks<'c> {
+    /// `(address) -> value`, by the size's exponent.
+    pub loads: [FunctionValue<'c>; 4],
     /// `(rounds, whole)`
     pub rounds: FunctionValue<'c>,
     /// `(address, stride, rounds, size, writes, whole)`
@@ -109,6 +117,8 @@ pub(crate) fn record_loops<'c>(
         covered.blocks.extend(&even.blocks);
         // SAFETY: the loop's blocks are alive; a block is only added on its way out.
         unsafe {
+            hoist(module, even, hooks);
+            covered.always.extend(&even.hoisted);
             let whole = even.bound.map(|bound| is_long(module, even, bound));
             let branch = LLVMGetBasicBlockTerminator(even.header);
             let accesses = even.accesses.iter().map(|piece| piece.instruction);
@@ -227,9 +237,15 @@ impl Even {
             }
             let counter = counter_of(header, entry, last, LLVMGetICmpPredicate(condition))?;
             let accesses = Vec::new();
-            let mut even = Even { header, exit, blocks, counter, entry, accesses, bound: None };
+            let hoisted = invariant_loads(&blocks);
+            let mut even =
+                Even { header, exit, blocks, counter, entry, accesses, bound: None, hoisted };
             even.accesses = even.pieces()?;
             if even.accesses.iter().any(|piece| !piece.floating) {
+                // Its hooks may have to record every round.
+                if !even.hoisted.is_empty() {
+                    return None;
+                }
                 even.bound = Some(even.bound(condition)?);
             }
             (!even.accesses.is_empty()).then_some(even)
@@ -277,6 +293,7 @@ impl Even {
         unsafe {
             !LLVMIsAInstruction(value).is_null()
                 && self.blocks.contains(&LLVMGetInstructionParent(value))
+                && !self.hoisted.contains(&value)
         }
     }
 
@@ -288,6 +305,13 @@ impl Even {
             for instruction in unsafe { instructions(block) } {
                 // SAFETY: as above.
                 match unsafe { LLVMGetInstructionOpcode(instruction) } {
+                    LLVMOpcode::LLVMLoad if self.hoisted.contains(&instruction) => {
+                        // The header's are recorded where they are done now.
+                        if number > 0 {
+                            // SAFETY: as above.
+                            pieces.push(unsafe { hoisted_piece(instruction) });
+                        }
+                    }
                     LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore if number > 0 => {
                         // SAFETY: as above.
                         pieces.push(unsafe { self.piece(instruction)? });
@@ -375,6 +399,120 @@ impl Even {
                 _ => false,
             }
         }
+    }
+}
+
+/// Loads of global variables that nothing in the loop changes: everything that it stores is a
+/// floating-point number, and both tell their types to the compiler.
+///
+/// # Safety
+/// The blocks are alive.
+unsafe fn invariant_loads(blocks: &[LLVMBasicBlockRef]) -> Vec<LLVMValueRef> {
+    use inkwell::llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+    let mut loads = Vec::new();
+    // SAFETY: instructions of live blocks, asked by their kind.
+    unsafe {
+        let types = LLVMGetMDKindID(c"tbaa".as_ptr(), 4);
+        let is_typed = |access| !LLVMGetMetadata(access, types).is_null();
+        for instruction in blocks.iter().flat_map(|block| instructions(*block)) {
+            match LLVMGetInstructionOpcode(instruction) {
+                LLVMOpcode::LLVMStore => {
+                    let kind = LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(instruction, 0)));
+                    let floating = matches!(
+                        kind,
+                        LLVMTypeKind::LLVMFloatTypeKind | LLVMTypeKind::LLVMDoubleTypeKind
+                    );
+                    if !floating || !is_typed(instruction) {
+                        return Vec::new();
+                    }
+                }
+                LLVMOpcode::LLVMLoad => {
+                    let global = LLVMIsAGlobalVariable(LLVMGetOperand(instruction, 0));
+                    let kind = LLVMGetTypeKind(LLVMTypeOf(instruction));
+                    let fits = match kind {
+                        LLVMTypeKind::LLVMPointerTypeKind => {
+                            LLVMGetPointerAddressSpace(LLVMTypeOf(instruction)) == 0
+                        }
+                        LLVMTypeKind::LLVMIntegerTypeKind => {
+                            matches!(LLVMGetIntTypeWidth(LLVMTypeOf(instruction)), 32 | 64)
+                        }
+                        _ => false,
+                    };
+                    if fits
+                        && !global.is_null()
+                        && LLVMIsThreadLocal(global) == 0
+                        && LLVMGetVolatile(instruction) == 0
+                        && LLVMGetOrdering(instruction) == LLVMAtomicOrderingNotAtomic
+                        && is_typed(instruction)
+                    {
+                        loads.push(instruction);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    loads
+}
+
+/// # Safety
+/// The instruction is a load of a number or pointer.
+unsafe fn size_of(load: LLVMValueRef) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe {
+        match LLVMGetTypeKind(LLVMTypeOf(load)) {
+            LLVMTypeKind::LLVMIntegerTypeKind => {
+                u64::from(LLVMGetIntTypeWidth(LLVMTypeOf(load)) / 8)
+            }
+            _ => 8,
+        }
+    }
+}
+
+/// # Safety
+/// The instruction is a load that is done before the loop.
+unsafe fn hoisted_piece(load: LLVMValueRef) -> Piece {
+    // SAFETY: as the caller says.
+    unsafe {
+        Piece {
+            instruction: load,
+            address: LLVMGetOperand(load, 0),
+            size: size_of(load),
+            writes: false,
+            // It asks for no values.
+            floating: true,
+        }
+    }
+}
+
+/// Does the loop's loads of global variables before it: those of the header with a record, which the
+/// reader looks for where it comes to the header, the others as part of the loop.
+///
+/// # Safety
+/// The loop's blocks are alive.
+unsafe fn hoist(module: &Module, even: &Even, hooks: LoopHooks) {
+    // SAFETY: global variables can be loaded anywhere; the new values dominate the loop.
+    unsafe {
+        let context = LLVMGetModuleContext(module.as_mut_ptr());
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(even.entry));
+        let none = c"".as_ptr();
+        for &load in &even.hoisted {
+            let (ty, address) = (LLVMTypeOf(load), LLVMGetOperand(load, 0));
+            let value = if LLVMGetInstructionParent(load) == even.header {
+                let hook = hooks.loads[size_of(load).trailing_zeros() as usize % 4];
+                let bits = call(builder, hook, &mut [address]);
+                match LLVMGetTypeKind(ty) {
+                    LLVMTypeKind::LLVMPointerTypeKind => LLVMBuildIntToPtr(builder, bits, ty, none),
+                    _ if LLVMGetIntTypeWidth(ty) < 64 => LLVMBuildTrunc(builder, bits, ty, none),
+                    _ => bits,
+                }
+            } else {
+                LLVMBuildLoad2(builder, ty, address, none)
+            };
+            LLVMReplaceAllUsesWith(load, value);
+        }
+        LLVMDisposeBuilder(builder);
     }
 }
 
@@ -540,13 +678,17 @@ unsafe fn record_at_exit(
 
 /// # Safety
 /// Builder, hook and arguments belong to one module and fit together.
-unsafe fn call(builder: LLVMBuilderRef, hook: FunctionValue, arguments: &mut [LLVMValueRef]) {
+unsafe fn call(
+    builder: LLVMBuilderRef,
+    hook: FunctionValue,
+    arguments: &mut [LLVMValueRef],
+) -> LLVMValueRef {
     // SAFETY: as the caller says.
     unsafe {
         let hook = hook.as_value_ref();
         let ty = LLVMGlobalGetValueType(hook);
         let count = arguments.len() as u32;
-        LLVMBuildCall2(builder, ty, hook, arguments.as_mut_ptr(), count, c"".as_ptr());
+        LLVMBuildCall2(builder, ty, hook, arguments.as_mut_ptr(), count, c"".as_ptr())
     }
 }
 

@@ -34,8 +34,6 @@ fn touches_nothing(name: &str) -> bool {
 
 /// No pointer is below this.
 const LOWEST: u64 = 4096;
-/// So many bytes behind a pointer may be read by whoever is given it.
-const NEAR: u64 = 32;
 
 fn is_setjmp(name: &str) -> bool {
     matches!(name, "setjmp" | "_setjmp" | "sigsetjmp" | "__sigsetjmp")
@@ -111,7 +109,6 @@ impl Replay<'_> {
             .iter()
             .filter_map(|value| self.machine.arena.value_of(*value))
             .filter(|address| *address >= LOWEST)
-            .flat_map(|address| (0..NEAR).filter_map(move |step| address.checked_add(step)))
             .filter_map(|address| self.machine.places.at(address))
             .filter(|place| self.machine.places.is_foreign(*place, self.thread as u32))
             .collect();

@@ -187,14 +187,20 @@ impl<'a> Machine<'a> {
                 let (a, b) = (self.operand(left), self.operand(right));
                 let result = width.and_then(|width| self.arena.binary(*op, width, a, b));
                 self.count_not_computed(result, &[a, b], self.is_float(ty));
-                return Some(self.or_opaque(result, &[a, b]));
+                return Some(
+                    self.or_settled(result, [a, b], |arena, [a, b]| {
+                        arena.binary(*op, width?, a, b)
+                    }),
+                );
             }
             Op::Compare { op, left, right } => {
                 let (a, b) = (self.operand(left), self.operand(right));
                 let operand = self.width_of(left).or_else(|| self.width_of(right));
                 let result = operand.and_then(|width| self.arena.compare(*op, width, a, b));
                 self.count_not_computed(result, &[a, b], self.value_is_float(left));
-                return Some(self.or_opaque(result, &[a, b]));
+                return Some(self.or_settled(result, [a, b], |arena, [a, b]| {
+                    arena.compare(*op, operand?, a, b)
+                }));
             }
             Op::Cast { op, value } => {
                 let operand = self.operand(value);
@@ -206,13 +212,19 @@ impl<'a> Machine<'a> {
                     _ => None,
                 };
                 self.count_not_computed(result, &[operand], floats || self.is_float(ty));
-                return Some(self.or_opaque(result, &[operand]));
+                return Some(self.or_settled(result, [operand], |arena, [operand]| {
+                    arena.cast(*op, from.filter(|_| plain)?, width?, operand)
+                }));
             }
             Op::Select { condition, then, otherwise } => {
                 let condition = self.operand(condition);
                 let (a, b) = (self.operand(then), self.operand(otherwise));
                 let result = width.and_then(|width| self.arena.select(width, condition, a, b));
-                return Some(self.or_opaque(result, &[condition, a, b]));
+                return Some(self.or_settled(
+                    result,
+                    [condition, a, b],
+                    |arena, [condition, a, b]| arena.select(width?, condition, a, b),
+                ));
             }
             Op::Address { base, offset, indices } => self.address(base, *offset, indices),
             Op::Freeze { value } => self.operand(value),
@@ -247,6 +259,25 @@ impl<'a> Machine<'a> {
             _ => return None,
         };
         Some(result)
+    }
+
+    /// The result; or, with everything that went into it pinned, what that gives: an expression that
+    /// would grow too deep becomes a number.
+    fn or_settled<const COUNT: usize>(
+        &mut self,
+        result: Option<Val>,
+        operands: [Val; COUNT],
+        compute: impl FnOnce(&mut Arena, [Val; COUNT]) -> Option<Val>,
+    ) -> Val {
+        if let Some(result) = result {
+            return result;
+        }
+        let numbers = operands.map(|val| self.arena.value_of(val).map_or(Val::Opaque, Val::Known));
+        let result = compute(&mut self.arena, numbers);
+        for operand in operands {
+            self.pin(operand);
+        }
+        result.unwrap_or(Val::Opaque)
     }
 
     /// The result, or an opaque value with everything that went into it pinned.
