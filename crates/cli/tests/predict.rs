@@ -133,8 +133,12 @@ fn nothing_is_predicted_in_safe_programs_of_other_engines() {
     .iter()
     .flat_map(|topic| marks::programs(&folder().join("..").join(topic)).unwrap())
     .filter(|program| program.name.contains("_safe."))
+    .enumerate()
+    // Every other one, but all that have regions.
+    .filter(|(number, program)| number % 2 == 0 || !program.flags.is_empty())
+    .map(|(_, program)| program)
     .collect();
-    assert!(programs.len() >= 100, "{} programs", programs.len());
+    assert!(programs.len() >= 70, "{} programs", programs.len());
     let (next, problems) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
