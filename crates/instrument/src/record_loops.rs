@@ -305,12 +305,11 @@ impl Even {
             for instruction in unsafe { instructions(block) } {
                 // SAFETY: as above.
                 match unsafe { LLVMGetInstructionOpcode(instruction) } {
+                    // The header's are recorded where they are done now.
+                    LLVMOpcode::LLVMLoad if number == 0 && self.hoisted.contains(&instruction) => {}
                     LLVMOpcode::LLVMLoad if self.hoisted.contains(&instruction) => {
-                        // The header's are recorded where they are done now.
-                        if number > 0 {
-                            // SAFETY: as above.
-                            pieces.push(unsafe { hoisted_piece(instruction) });
-                        }
+                        // SAFETY: as above.
+                        pieces.push(unsafe { hoisted_piece(instruction) });
                     }
                     LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore if number > 0 => {
                         // SAFETY: as above.
@@ -412,7 +411,9 @@ unsafe fn invariant_loads(blocks: &[LLVMBasicBlockRef]) -> Vec<LLVMValueRef> {
     let mut loads = Vec::new();
     // SAFETY: instructions of live blocks, asked by their kind.
     unsafe {
-        let types = LLVMGetMDKindID(c"tbaa".as_ptr(), 4);
+        let Some(first) = blocks.first() else { return loads };
+        let module = LLVMGetGlobalParent(LLVMGetBasicBlockParent(*first));
+        let types = LLVMGetMDKindIDInContext(LLVMGetModuleContext(module), c"tbaa".as_ptr(), 4);
         let is_typed = |access| !LLVMGetMetadata(access, types).is_null();
         for instruction in blocks.iter().flat_map(|block| instructions(*block)) {
             match LLVMGetInstructionOpcode(instruction) {
