@@ -30,9 +30,9 @@ const EDITS: [Edit; 6] = [
     },
     Edit {
         what: "another number stored",
-        file: "object.c",
-        from: "(LFUGetTimeInMinutes()<<8) | LFU_INIT_VAL",
-        to: "(LFUGetTimeInMinutes()<<8) | (LFU_INIT_VAL+1)",
+        file: "t_zset.c",
+        from: "zsl->level--;",
+        to: "zsl->level -= 2;",
     },
     Edit {
         what: "another condition",
