@@ -174,7 +174,7 @@ impl Phases {
                 graph
                     .create_sites
                     .iter()
-                    .flat_map(|site| points.entries.get(site).into_iter().flatten().copied())
+                    .flat_map(|site| points.started(site))
                     .chain(parallel_roots.iter().copied())
                     // Whoever calls from outside may do so while the program itself runs.
                     .chain(starts.iter().copied().filter(|_| !parallel_roots.is_empty())),

@@ -193,10 +193,7 @@ impl<'a> Foundation<'a> {
         if effects.ends_in_main && !starts.is_empty() {
             starts.extend(exit_handlers(program, &effects, &points, &graph));
         }
-        let entries = graph
-            .create_sites
-            .iter()
-            .flat_map(|site| points.entries.get(site).into_iter().flatten().copied());
+        let entries = graph.create_sites.iter().flat_map(|site| points.started(site));
         let reachable =
             graph.reachable(starts.iter().copied().chain(exported.iter().copied()).chain(entries));
         let phases = Phases::new(program, &graph, &points, &exported, &starts);

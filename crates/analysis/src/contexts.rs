@@ -76,6 +76,8 @@ pub struct Instantiation<'a> {
     queued_generic: FxHashSet<ContextId>,
     total: usize,
     pub(crate) formals: Formals,
+    /// Entries of threads whose objects were seen to be deleted.
+    pub(crate) deleted: FxHashSet<ContextId>,
     /// An object that only one thread can reach.
     pub(crate) nowhere: Option<ObjectId>,
 }
@@ -125,6 +127,7 @@ impl<'a> Instantiation<'a> {
             queued_generic: FxHashSet::default(),
             total: 0,
             formals: Formals::new(program, effects, points, summaries),
+            deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
         }
     }

@@ -4,7 +4,7 @@
 //! that the passes index by [`FunctionId`] and never compare names.
 
 use racewarden_finding::LockMode;
-use racewarden_ir::{Callee, FunctionId, GlobalId, Op, Program, Type, Value};
+use racewarden_ir::{FunctionId, GlobalId, Program, Type};
 use racewarden_models as models;
 use racewarden_models::{Models, Operand};
 
@@ -309,7 +309,7 @@ impl Effects {
     pub fn new(program: &Program, models: &Models) -> Self {
         let module = &program.module;
         let mut effects = Effects {
-            checks_errors: checks_errors(program),
+            checks_errors: crate::mutexes::checks_errors(program),
             ends_in_main: true,
             ..Effects::default()
         };
@@ -395,34 +395,6 @@ const ENDS: [&str; 10] = [
 
 /// Arguments of one call that effects with an open list are spelled out for.
 const MAX_LISTED: u32 = 16;
-
-/// Whether some mutex may be of the type that checks for errors (`PTHREAD_MUTEX_ERRORCHECK`, the
-/// default type being the normal one, which waits for ever when its holder takes it again).
-fn checks_errors(program: &Program) -> bool {
-    const RECURSIVE_OR_WAITING: [u64; 3] = [0, 1, 3];
-    let module = &program.module;
-    let set_type = module.function_by_symbol("pthread_mutexattr_settype");
-    let dynamic = set_type.is_some_and(|set_type| {
-        module.functions.iter().flat_map(|function| &function.instructions).any(|instruction| {
-            matches!(&instruction.op, Op::Call { callee: Callee::Direct(target), arguments, .. }
-                if *target == set_type
-                    && !matches!(arguments.get(1), Some(Value::Int { bits, .. })
-                        if RECURSIVE_OR_WAITING.contains(bits)))
-        })
-    });
-    dynamic || checks_by_initializer(program)
-}
-
-/// A mutex initialised statically to check: zero but for its kind.
-fn checks_by_initializer(program: &Program) -> bool {
-    const KIND: usize = 16;
-    program.module.globals.iter().filter_map(|global| global.initializer.as_ref()).any(|data| {
-        data.bytes
-            .windows(40)
-            .step_by(8)
-            .any(|mutex| (0..40).all(|at| mutex[at] == if at == KIND { 2 } else { 0 }))
-    })
-}
 
 fn convert(program: &Program, model: &models::Model, checks_errors: bool) -> Vec<Effect> {
     let mut out = Vec::new();

@@ -33,6 +33,7 @@ mod guarded;
 mod loops;
 mod loose;
 mod misuse;
+mod mutexes;
 mod naming;
 mod notes;
 mod order;

@@ -1,17 +1,17 @@
-//! What runs on a thread when it ends: destructors of thread-specific keys and of `thread_local`
-//! objects.
+//! What runs on a thread when it ends: the destructor of the object that it was started with (a
+//! lambda's captures), those of thread-specific keys and of `thread_local` objects.
 //!
 //! They run on the thread itself, after its function and before whoever joins it goes on. A key's
 //! destructor runs on every thread that sets a value, the one of an object on every thread that
 //! registers it. A thread that may end anywhere (`pthread_exit`, cancellation) is taken to run them
 //! with everything alive that it may ever have created.
 
-use racewarden_ir::{FunctionId, Op};
+use racewarden_ir::{Callee, FunctionId, Op, Value};
 use rustc_hash::FxHashSet;
 
 use crate::actuals::Actuals;
 use crate::callgraph::effects_of_call;
-use crate::contexts::{Instantiation, joined_exit};
+use crate::contexts::{ContextId, Instantiation, joined_exit};
 use crate::effects::{Effect, HandlerKind};
 use crate::flow::compose;
 use crate::state::Path;
@@ -20,9 +20,10 @@ use crate::threads::{MAIN, RootId};
 impl Instantiation<'_> {
     /// Lets threads run what they run at their end; whether there was anything new.
     pub(crate) fn end_threads(&mut self) -> bool {
+        let deleted = self.delete_objects();
         let registered = self.registered();
         if registered.is_empty() {
-            return false;
+            return deleted;
         }
         let running: FxHashSet<(RootId, FunctionId)> =
             self.contexts.iter().map(|context| (context.root, context.function)).collect();
@@ -43,7 +44,67 @@ impl Instantiation<'_> {
                 self.enter(*root, *destructor, Actuals::default(), state.clone(), None);
             }
         }
-        !missing.is_empty()
+        deleted || !missing.is_empty()
+    }
+
+    /// Lets threads delete the objects that they were started with; whether there was any left.
+    fn delete_objects(&mut self) -> bool {
+        let mut missing = Vec::new();
+        for (id, context) in self.contexts.iter().enumerate() {
+            let root = context.root;
+            let Some(create) = &self.threads.roots[root as usize].create else { continue };
+            let is_entry = self.points.entries.get(&create.site).is_some_and(|entries| {
+                entries.contains(&context.function)
+                    && context
+                        .parent
+                        .is_some_and(|(parent, _)| self.contexts[parent as usize].root != root)
+            });
+            if !is_entry || !self.deleted.insert(id as ContextId) {
+                continue;
+            }
+            let destructors = self.points.ends.get(&create.site).into_iter().flatten();
+            for destructor in destructors.filter(|end| self.effects.of(**end).is_none()) {
+                if self.only_frees(*destructor, 0) {
+                    continue;
+                }
+                let (arguments, points) =
+                    (context.arguments.clone(), context.argument_points.clone());
+                missing.push((root, *destructor, arguments, points, context.parent));
+            }
+        }
+        let any = !missing.is_empty();
+        for (root, destructor, arguments, points, parent) in missing {
+            let state = self.end_state(root);
+            let actuals = Actuals { arguments, points, ..Actuals::default() };
+            self.enter(root, destructor, actuals, state, parent);
+        }
+        any
+    }
+
+    /// Whether a destructor does nothing but to free its object, which no other thread knows.
+    fn only_frees(&self, destructor: FunctionId, depth: u32) -> bool {
+        let body = self.program.module.function(destructor);
+        depth < 4
+            && body.instructions.iter().all(|instruction| match &instruction.op {
+                // The table of the class whose part is left.
+                Op::Store { address: Value::Arg(_), order: None, .. } => true,
+                Op::Store { .. }
+                | Op::AtomicRmw { .. }
+                | Op::CompareExchange { .. }
+                | Op::MemCopy { .. }
+                | Op::MemSet { .. }
+                | Op::Unknown { .. } => false,
+                Op::Call { callee: Callee::Direct(target), .. } => match self.effects.of(*target) {
+                    Some(effects) => {
+                        let harmless =
+                            |e: &Effect| matches!(e, Effect::Free { .. } | Effect::NoReturn);
+                        effects.iter().all(harmless)
+                    }
+                    None => self.only_frees(*target, depth + 1),
+                },
+                Op::Call { .. } => false,
+                _ => true,
+            })
     }
 
     /// Destructors, each with a function that makes whoever runs it run the destructor, too.

@@ -17,6 +17,8 @@ enum Binding {
     Call { arguments: Vec<Option<Node>>, constants: Vec<Value>, result: Node },
     /// The callee is started or called back with these parameters.
     Entry { parameters: Vec<Option<Node>> },
+    /// The same, when what was started has returned.
+    End { parameters: Vec<Option<Node>> },
 }
 
 struct Site {
@@ -52,6 +54,7 @@ struct Builder<'a> {
     bound: FxHashSet<(u32, FunctionId)>,
     targets: FxHashMap<CallSite, Vec<FunctionId>>,
     entries: FxHashMap<CallSite, Vec<FunctionId>>,
+    ends: FxHashMap<CallSite, Vec<FunctionId>>,
     unknown: LocationId,
     api: LocationId,
     exceptions: Node,
@@ -97,6 +100,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         bound: FxHashSet::default(),
         targets: FxHashMap::default(),
         entries: FxHashMap::default(),
+        ends: FxHashMap::default(),
         unknown,
         api: api_location,
         exceptions,
@@ -122,9 +126,11 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         functions: builder.functions,
         targets: builder.targets,
         entries: builder.entries,
+        ends: builder.ends,
     };
     result.freeze(builder.solver);
-    for list in result.targets.values_mut().chain(result.entries.values_mut()) {
+    let started = result.entries.values_mut().chain(result.ends.values_mut());
+    for list in result.targets.values_mut().chain(started) {
         list.sort_unstable();
         list.dedup();
     }
@@ -173,11 +179,13 @@ impl Builder<'_> {
                     self.pass(place, target, constants, arguments, *result);
                 }
             }
-            Binding::Entry { parameters } => {
+            Binding::Entry { parameters } | Binding::End { parameters } => {
                 if !self.bound.insert((number, target)) {
                     return;
                 }
-                self.entries.entry(place).or_default().push(target);
+                let ends = matches!(&*binding, Binding::End { .. });
+                let known = if ends { &mut self.ends } else { &mut self.entries };
+                known.entry(place).or_default().push(target);
                 for (index, node) in parameters.iter().enumerate().take(callee.params.len()) {
                     if let Some(node) = node {
                         let parameter = self.parameter(target, index);
@@ -703,11 +711,20 @@ impl Builder<'_> {
                 self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
                 self.solver.watch(moved, Watch::Load { to: target, wide: false });
                 let parameters = vec![Some(object)];
-                self.watch_site(place, Binding::Entry { parameters }, target);
+                self.watch_site(place, Binding::Entry { parameters: parameters.clone() }, target);
+                // The thread deletes the object: the destructor that does comes just before.
+                let (moved, target) = (self.solver.node(), self.solver.node());
+                let offset = offset - DELETING;
+                self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
+                self.solver.watch(moved, Watch::Load { to: target, wide: false });
+                self.watch_site(place, Binding::End { parameters }, target);
             }
         }
     }
 }
+
+/// How far the deleting destructor lies before what a thread runs in its object's table.
+const DELETING: i64 = 8;
 
 /// Constant indices become part of the offset; the others give the stride.
 fn folded(mut offset: i64, indices: &[(Value, i64)]) -> (i64, u32) {

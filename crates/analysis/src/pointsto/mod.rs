@@ -48,9 +48,17 @@ pub struct PointsTo {
     pub targets: FxHashMap<CallSite, Vec<FunctionId>>,
     /// Functions that a modelled call starts, calls back or registers, sorted.
     pub entries: FxHashMap<CallSite, Vec<FunctionId>>,
+    /// What a thread that the call starts runs when its function has returned, sorted.
+    pub ends: FxHashMap<CallSite, Vec<FunctionId>>,
 }
 
 impl PointsTo {
+    /// Everything that runs because of a modelled call, on this thread or another.
+    pub fn started(&self, site: &CallSite) -> impl Iterator<Item = FunctionId> + '_ {
+        let lists = [self.entries.get(site), self.ends.get(site)];
+        lists.into_iter().flatten().flatten().copied()
+    }
+
     /// Takes over what the solver found.
     fn freeze(&mut self, solver: Solver) {
         let mut ids: FxHashMap<&[LocationId], SetId> = FxHashMap::default();
