@@ -15,12 +15,11 @@
 //! No access to memory that another thread could see is removed: the passes look at locals whose
 //! address goes nowhere (`sroa`) and at branches on constants (`sccp`).
 
-use inkwell::AddressSpace;
-use inkwell::builder::BuilderError;
-use inkwell::module::{Linkage, Module};
+use inkwell::module::Module;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
+use crate::once;
 use crate::raw::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Unit, Val};
 
 /// Instructions of a function that is put into its callers, with what is put into it.
@@ -38,7 +37,7 @@ pub fn flatten(module: &Module<'_>, modelled: &dyn Fn(&str) -> bool) -> Result<(
         module: module.get_name().to_string_lossy().into_owned(),
         message,
     };
-    define_once_proxy(module).map_err(|error| prepare(error.to_string()))?;
+    once::give_callbacks(module).map_err(|error| prepare(error.to_string()))?;
     let unit = Unit::new(module.as_mut_ptr());
     let (always, never) = (Unit::attribute_kind("alwaysinline"), Unit::attribute_kind("noinline"));
     let chosen = Survey::new(unit, modelled).chosen();
@@ -56,30 +55,6 @@ pub fn flatten(module: &Module<'_>, modelled: &dyn Fn(&str) -> bool) -> Result<(
         function.add_function_attribute(unit, always);
     }
     unit.run_passes(c"always-inline,function(sroa,sccp,sroa)").map_err(prepare)
-}
-
-/// What `std::call_once` gives to `pthread_once` is a function of the library that calls what a
-/// thread-local pointer says. Its body is in no header, and the callback would never seem to run.
-fn define_once_proxy(module: &Module<'_>) -> Result<(), BuilderError> {
-    let (Some(proxy), Some(callback)) =
-        (module.get_function("__once_proxy"), module.get_global("_ZSt11__once_call"))
-    else {
-        return Ok(());
-    };
-    if proxy.count_basic_blocks() > 0 {
-        return Ok(());
-    }
-    let context = module.get_context();
-    let builder = context.create_builder();
-    builder.position_at_end(context.append_basic_block(proxy, ""));
-    let pointer = context.ptr_type(AddressSpace::default());
-    let callback = builder.build_load(pointer, callback.as_pointer_value(), "")?;
-    let ty = context.void_type().fn_type(&[], false);
-    builder.build_indirect_call(ty, callback.into_pointer_value(), &[], "")?;
-    builder.build_return(None)?;
-    // Every unit has one.
-    proxy.set_linkage(Linkage::LinkOnceODR);
-    Ok(())
 }
 
 /// What is known of a function with a body.

@@ -20,6 +20,7 @@ mod error;
 mod flatten;
 mod guard;
 mod lower;
+mod once;
 mod open;
 mod prepare;
 mod raw;

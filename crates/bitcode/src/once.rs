@@ -1,0 +1,138 @@
+//! What `std::call_once` calls.
+//!
+//! libstdc++ gives `pthread_once` a function of the library's own, `__once_proxy`, which calls what a
+//! thread-local pointer says. Its body is in no header, so the callback would never seem to run. Each
+//! instance of `std::call_once` sets the pointer itself: there the callback is given by name.
+
+use inkwell::AddressSpace;
+use inkwell::builder::BuilderError;
+use inkwell::module::{Linkage, Module};
+use inkwell::values::{
+    AsValueRef, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, PointerValue,
+};
+
+const PROXY: &str = "__once_proxy";
+/// The thread-local pointer, `std::__once_call`.
+const POINTER: &str = "_ZSt11__once_call";
+
+/// Names the callbacks of `std::call_once`. Where one cannot be told, the proxy gets a body that calls
+/// whatever the pointer may say.
+pub fn give_callbacks(module: &Module<'_>) -> Result<(), BuilderError> {
+    let (Some(proxy), Some(pointer)) = (module.get_function(PROXY), module.get_global(POINTER))
+    else {
+        return Ok(());
+    };
+    if proxy.count_basic_blocks() > 0 {
+        return Ok(());
+    }
+    let proxy_value = proxy.as_global_value().as_pointer_value();
+    let mut untold = false;
+    for function in module.get_functions() {
+        let mut uses = Vec::new();
+        for place in instructions(function) {
+            for at in 0..place.get_num_operands() {
+                let operand = place.get_operand(at).and_then(|operand| operand.value());
+                if operand.is_some_and(|value| value.as_value_ref() == proxy_value.as_value_ref()) {
+                    uses.push((place, at));
+                }
+            }
+        }
+        if uses.is_empty() {
+            continue;
+        }
+        let callback = callback_of(module, function, pointer.as_pointer_value());
+        untold |= callback.is_none();
+        for (place, at) in uses {
+            if let Some(callback) = callback {
+                place.set_operand(at, callback);
+            }
+        }
+    }
+    if untold { define_proxy(module, proxy, pointer.as_pointer_value()) } else { Ok(()) }
+}
+
+/// The one function that `function`, or what it calls, stores to the pointer.
+fn callback_of<'c>(
+    module: &Module<'c>,
+    function: FunctionValue<'c>,
+    pointer: PointerValue<'c>,
+) -> Option<PointerValue<'c>> {
+    let mut found: Vec<PointerValue> = stored(module, function, pointer);
+    for place in instructions(function) {
+        let is_call =
+            matches!(place.get_opcode(), InstructionOpcode::Call | InstructionOpcode::Invoke);
+        let callee = is_call.then(|| place.get_operand(place.get_num_operands().saturating_sub(1)));
+        let callee = callee.flatten().and_then(|operand| operand.value());
+        if let Some(callee) = callee.and_then(|value| named(module, value)) {
+            found.extend(stored(module, callee, pointer));
+        }
+    }
+    found.dedup();
+    match found[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// The functions that a body stores to the pointer.
+fn stored<'c>(
+    module: &Module<'c>,
+    function: FunctionValue<'c>,
+    pointer: PointerValue<'c>,
+) -> Vec<PointerValue<'c>> {
+    let stores =
+        instructions(function).filter(|place| place.get_opcode() == InstructionOpcode::Store);
+    stores
+        .filter_map(|store| {
+            let value = store.get_operand(0)?.value()?;
+            let place = store.get_operand(1)?.value()?;
+            let leads = is_pointer(place, pointer);
+            (leads && named(module, value).is_some()).then(|| value.into_pointer_value())
+        })
+        .collect()
+}
+
+/// Whether a value is the thread-local pointer's place, as such or as it is asked for.
+fn is_pointer(place: BasicValueEnum, pointer: PointerValue) -> bool {
+    if place.as_value_ref() == pointer.as_value_ref() {
+        return true;
+    }
+    let asked = place.into_pointer_value().as_instruction().filter(|asked| {
+        asked.get_opcode() == InstructionOpcode::Call && asked.get_num_operands() == 2
+    });
+    let of = asked.and_then(|asked| asked.get_operand(0)?.value());
+    of.is_some_and(|of| of.as_value_ref() == pointer.as_value_ref())
+}
+
+/// The function that a value is.
+fn named<'c>(module: &Module<'c>, value: BasicValueEnum<'c>) -> Option<FunctionValue<'c>> {
+    if !value.is_pointer_value() {
+        return None;
+    }
+    let name = value.into_pointer_value().get_name().to_string_lossy().into_owned();
+    let function = module.get_function(&name)?;
+    (function.as_value_ref() == value.as_value_ref()).then_some(function)
+}
+
+fn instructions<'c>(function: FunctionValue<'c>) -> impl Iterator<Item = InstructionValue<'c>> {
+    function.get_basic_block_iter().flat_map(|block| {
+        std::iter::successors(block.get_first_instruction(), |place| place.get_next_instruction())
+    })
+}
+
+fn define_proxy<'c>(
+    module: &Module<'c>,
+    proxy: FunctionValue<'c>,
+    pointer: PointerValue<'c>,
+) -> Result<(), BuilderError> {
+    let context = module.get_context();
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(proxy, ""));
+    let callback = builder.build_load(context.ptr_type(AddressSpace::default()), pointer, "")?;
+    let ty = context.void_type().fn_type(&[], false);
+    builder.build_indirect_call(ty, callback.into_pointer_value(), &[], "")?;
+    builder.build_return(None)?;
+    // Every unit has one.
+    proxy.set_linkage(Linkage::LinkOnceODR);
+    Ok(())
+}
