@@ -3,6 +3,7 @@
 //! libstdc++ gives `pthread_once` a function of the library's own, `__once_proxy`, which calls what a
 //! thread-local pointer says. Its body is in no header, so the callback would never seem to run. Each
 //! instance of `std::call_once` sets the pointer itself: there the callback is given by name.
+//! Where that cannot be told, a function of ours that calls whatever the pointer may say is.
 
 use inkwell::AddressSpace;
 use inkwell::builder::BuilderError;
@@ -15,18 +16,14 @@ const PROXY: &str = "__once_proxy";
 /// The thread-local pointer, `std::__once_call`.
 const POINTER: &str = "_ZSt11__once_call";
 
-/// Names the callbacks of `std::call_once`. Where one cannot be told, the proxy gets a body that calls
-/// whatever the pointer may say.
+/// Names the callbacks of `std::call_once`.
 pub fn give_callbacks(module: &Module<'_>) -> Result<(), BuilderError> {
     let (Some(proxy), Some(pointer)) = (module.get_function(PROXY), module.get_global(POINTER))
     else {
         return Ok(());
     };
-    if proxy.count_basic_blocks() > 0 {
-        return Ok(());
-    }
+    let any = any_callback(module, pointer.as_pointer_value())?;
     let proxy_value = proxy.as_global_value().as_pointer_value();
-    let mut untold = false;
     for function in module.get_functions() {
         let mut uses = Vec::new();
         for place in instructions(function) {
@@ -41,14 +38,11 @@ pub fn give_callbacks(module: &Module<'_>) -> Result<(), BuilderError> {
             continue;
         }
         let callback = callback_of(module, function, pointer.as_pointer_value());
-        untold |= callback.is_none();
         for (place, at) in uses {
-            if let Some(callback) = callback {
-                place.set_operand(at, callback);
-            }
+            place.set_operand(at, callback.unwrap_or(any));
         }
     }
-    if untold { define_proxy(module, proxy, pointer.as_pointer_value()) } else { Ok(()) }
+    Ok(())
 }
 
 /// The one function that `function`, or what it calls, stores to the pointer.
@@ -120,19 +114,18 @@ fn instructions<'c>(function: FunctionValue<'c>) -> impl Iterator<Item = Instruc
     })
 }
 
-fn define_proxy<'c>(
+/// A function that calls whatever the pointer says.
+fn any_callback<'c>(
     module: &Module<'c>,
-    proxy: FunctionValue<'c>,
     pointer: PointerValue<'c>,
-) -> Result<(), BuilderError> {
+) -> Result<PointerValue<'c>, BuilderError> {
     let context = module.get_context();
     let builder = context.create_builder();
-    builder.position_at_end(context.append_basic_block(proxy, ""));
-    let callback = builder.build_load(context.ptr_type(AddressSpace::default()), pointer, "")?;
     let ty = context.void_type().fn_type(&[], false);
+    let function = module.add_function("racewarden.once", ty, Some(Linkage::Internal));
+    builder.position_at_end(context.append_basic_block(function, ""));
+    let callback = builder.build_load(context.ptr_type(AddressSpace::default()), pointer, "")?;
     builder.build_indirect_call(ty, callback.into_pointer_value(), &[], "")?;
     builder.build_return(None)?;
-    // Every unit has one.
-    proxy.set_linkage(Linkage::LinkOnceODR);
-    Ok(())
+    Ok(function.as_global_value().as_pointer_value())
 }
