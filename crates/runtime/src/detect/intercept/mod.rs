@@ -2,6 +2,7 @@
 
 mod c11;
 mod cxx;
+mod doacross;
 mod format;
 mod gomp;
 pub mod heap;
