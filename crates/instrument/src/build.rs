@@ -34,6 +34,17 @@ pub trait UnitPass: Sync {
         "default<O1>".to_owned()
     }
 
+    /// Changes the module and optimises it.
+    fn build<'c>(
+        &self,
+        module: &Module<'c>,
+        unit_index: usize,
+        optimise: Optimise<'_, 'c>,
+    ) -> Result<(), InstrumentError> {
+        self.apply(module, unit_index)?;
+        optimise(module, None)
+    }
+
     /// Changes the module once more, after the pipeline. What is returned runs last.
     fn finish(
         &self,
@@ -49,6 +60,9 @@ pub trait UnitPass: Sync {
         Vec::new()
     }
 }
+
+/// Runs the given passes over a module, or the mode's pipeline.
+pub type Optimise<'a, 'c> = &'a dyn Fn(&Module<'c>, Option<&str>) -> Result<(), InstrumentError>;
 
 /// One instrumented build.
 pub struct BuildRequest<'a> {
@@ -115,8 +129,6 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
     }
     let context = Context::create();
     let module = open(&context, &unit.bitcode)?;
-    request.pass.apply(&module, index)?;
-    verifier::guard_atomic_bodies(&module);
     let machine = machine_for(&module)?;
     let failed = |pass: &str| {
         let (path, pass) = (unit.source.clone(), pass.to_owned());
@@ -126,10 +138,16 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
             message: error.to_string(),
         }
     };
-    module.verify().map_err(failed(request.pass.name()))?;
-    module
-        .run_passes(&pipeline, &machine, PassBuilderOptions::create())
-        .map_err(failed(&pipeline))?;
+    let optimise = |module: &Module, passes: Option<&str>| {
+        if passes.is_none() {
+            verifier::guard_atomic_bodies(module);
+            module.verify().map_err(failed(request.pass.name()))?;
+        }
+        let passes = passes.unwrap_or(&pipeline);
+        let options = PassBuilderOptions::create();
+        module.run_passes(passes, &machine, options).map_err(failed(passes))
+    };
+    request.pass.build(&module, index, &optimise)?;
     if let Some(last) = request.pass.finish(&module, executable)? {
         module.run_passes(last, &machine, PassBuilderOptions::create()).map_err(failed(last))?;
     }

@@ -7,7 +7,7 @@
 //! move it out of loops and share it between gates; the calls stand in cold blocks. Gates are put in
 //! before optimisation, where every access of the source still exists under its name `(function,
 //! ordinal)`, and into a copy of the function that runs only when one of them is active
-//! ([`crate::gate_copies`]).
+//! ([`crate::gate_copies`], [`crate::gate_entries`]).
 //!
 //! What it may miss: accesses in code that was not captured, and sites past the table's size.
 
@@ -25,10 +25,11 @@ use inkwell::{IntPredicate, builder::BuilderError};
 use racewarden_capture::Unit;
 use racewarden_finding::AccessKind;
 
+use crate::build::Optimise;
 use crate::gate_access::{Size, access_of, is_atomic};
 use crate::gate_survey::GateMap;
 use crate::record::normal_destination;
-use crate::{InstrumentError, UnitPass, gate_copies};
+use crate::{InstrumentError, UnitPass, gate_copies, gate_entries};
 
 /// The size of the runtime's table.
 pub const MOST_GATES: usize = 1 << 16;
@@ -55,7 +56,7 @@ impl UnitPass for Gate {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        let mut key = String::from("5");
+        let mut key = String::from("6");
         for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
             key +=
                 &format!(" {}:{}+{}{}", gate.number, gate.function, gate.instruction, gate.access);
@@ -64,33 +65,40 @@ impl UnitPass for Gate {
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
-        crate::gate_survey::prepare(module)?;
-        let mut wanted: BTreeMap<&str, InFunction> = BTreeMap::new();
-        for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
-            let function = wanted.entry(&gate.function).or_default();
-            function.entry(gate.instruction).or_default().push((gate.number, gate.access));
-        }
-        if wanted.is_empty() {
-            return Ok(());
-        }
+        let _ = unit_index;
+        crate::gate_survey::prepare(module)
+    }
+
+    fn build<'c>(
+        &self,
+        module: &Module<'c>,
+        unit_index: usize,
+        optimise: Optimise<'_, 'c>,
+    ) -> Result<(), InstrumentError> {
+        self.apply(module, unit_index)?;
         let failed = |error: BuilderError| InstrumentError::PassFailed {
             path: module.get_name().to_string_lossy().into_owned().into(),
             pass: "gate".to_owned(),
             message: error.to_string(),
         };
-        let copies = gate_copies::split(module, &wanted.keys().copied().collect());
+        let mut wanted: BTreeMap<&str, InFunction> = BTreeMap::new();
+        for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
+            let function = wanted.entry(&gate.function).or_default();
+            function.entry(gate.instruction).or_default().push((gate.number, gate.access));
+        }
+        let mut copied = Vec::new();
         let mut numbers = Vec::new();
+        let copies = gate_copies::split(module, &wanted.keys().copied().collect());
         if let Some(copies) = &copies {
             let callees = Callees::declare(&copies.module).map_err(failed)?;
-            for (index, name) in copies.names().iter().enumerate() {
-                let (Some(function), Some(gates)) =
-                    (copies.function(name), wanted.remove(name.as_str()))
-                else {
-                    continue;
-                };
-                let of_function = gates.values().flatten().map(|(number, _)| *number);
-                numbers.extend(of_function.map(|number| (number, index as u32)));
+            let names: Vec<&str> = wanted.keys().copied().collect();
+            for name in names {
+                let Some(function) = copies.function(name) else { continue };
+                let Some(gates) = wanted.remove(name) else { continue };
+                let index = copied.len() as u32;
+                numbers.extend(gates.values().flatten().map(|(number, _)| (*number, index)));
                 callees.gate(&copies.module, function, &gates).map_err(failed)?;
+                copied.push(name.to_owned());
             }
         }
         if !wanted.is_empty() {
@@ -100,11 +108,17 @@ impl UnitPass for Gate {
                 callees.gate(module, function, &gates).map_err(failed)?;
             }
         }
-        if let Some(copies) = copies {
-            gate_copies::join(module, copies)?;
-            gate_copies::tell_at_start(module, &numbers, unit_index).map_err(failed)?;
-        }
-        Ok(())
+        let Some(mut copies) = copies else { return optimise(module, None) };
+        optimise(&copies.module, Some("globaldce"))?;
+        copies.release(module);
+        let marked = gate_entries::mark(module, copied).map_err(failed)?;
+        optimise(module, None)?;
+        let holders = gate_entries::holders(module, &marked);
+        copies.keep(&holders.keys().cloned().collect());
+        optimise(&copies.module, None)?;
+        gate_copies::join(module, copies)?;
+        gate_entries::tell_at_start(module, &numbers, &holders, unit_index).map_err(failed)?;
+        optimise(module, Some("globaldce"))
     }
 
     fn pipeline(&self, unit: &Unit) -> String {

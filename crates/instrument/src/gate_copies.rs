@@ -1,68 +1,93 @@
-//! Gated copies of functions, so that gates which nobody asks for cost next to nothing.
+//! Gated copies of functions, so that gates which nobody asks for cost nothing.
 //!
 //! A gate in the way of the optimiser is dear even when it never opens: the access behind it can no
 //! longer be merged with its neighbours. So a function with gates exists twice. The program's own
-//! is compiled as ever, but for one test at its beginning; the copy has the gates, and takes over
-//! when one of them is active. The runtime settles which do before the program's first constructor,
-//! and gives functions back when nothing is left to be done in them.
+//! is optimised as ever, and begins with room for a jump; the copy has the gates. The runtime writes
+//! the jumps of those functions that have an active gate before the program's first constructor, and takes
+//! them out again when nothing is left to be done in them ([`crate::gate_entries`]).
 //!
-//! LLVM's C interface copies modules, not functions. [`split`] therefore copies the module, keeps of
-//! the copy nothing but the functions to be gated, and after [`Copies::join`] has linked it back in, both
-//! share all variables.
+//! LLVM's C interface copies modules, not functions. [`split`] therefore copies the module and keeps of
+//! the copy nothing but the functions in question; both modules are optimised apart, so that no decision
+//! about one depends on the other, and [`join`] links them. What the copies use of the program's own
+//! is for that time visible to the linker, which also keeps the optimiser from changing its form. Calls in a
+//! copy lead to the program's own functions, and from there to a copy if there is reason.
 //!
 //! What cannot be copied so is gated in place: functions whose blocks' addresses are taken in this
-//! unit (a table of labels leads into one of the two), and arguments that are passed as hidden copies.
+//! unit (a table of labels leads into one of the two), and coroutines.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{CStr, CString};
 
 use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::builder::BuilderError;
 use inkwell::llvm_sys::comdat::LLVMSetComdat;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::{
-    LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex, LLVMLinkage, LLVMOpcode,
-    LLVMTailCallKind, LLVMValueKind,
+    LLVMAttributeFunctionIndex, LLVMLinkage, LLVMOpcode, LLVMValueKind, LLVMVisibility,
 };
 use inkwell::module::{Linkage, Module};
-use inkwell::values::{AsValueRef, FunctionValue, InstructionValue};
-use inkwell::{AddressSpace, GlobalVisibility};
+use inkwell::values::{AsValueRef, FunctionValue};
 
 use crate::InstrumentError;
 
 /// What the copy of a function is called until it is linked in; the symbol is local afterwards.
 const SUFFIX: &str = ".racewarden-gated";
 
-/// Attributes that keep a function from being copied: its body is no ordinary one, or its arguments
-/// cannot be handed on as they came.
+/// Attributes that keep a function from being copied: its body is no ordinary one.
 const UNFIT: [&str; 3] = ["naked", "presplitcoroutine", "optnone"];
-const UNFIT_ARGUMENTS: [&str; 3] = ["byval", "inalloca", "preallocated"];
 
 /// A module that holds the functions to be gated, and what has to be put right when it is joined.
 pub(crate) struct Copies<'c> {
-    /// Every function in it that has a body is one to be gated, under its own name and [`SUFFIX`].
+    /// Every function in it that has a body is a copy, under the function's name and [`SUFFIX`].
     pub module: Module<'c>,
+    /// Sorted.
     names: Vec<String>,
     /// Local values that are visible to the linker for the time being.
-    promoted: Vec<(LLVMValueRef, LLVMLinkage)>,
+    promoted: Vec<(String, LLVMLinkage)>,
 }
 
-/// Copies those of `wanted` that can be copied. `None` when there are none.
+/// Copies `wanted` and what calls them, as far as they can be copied. `None` when none can.
 pub(crate) fn split<'c>(module: &Module<'c>, wanted: &BTreeSet<&str>) -> Option<Copies<'c>> {
-    let names: Vec<String> = wanted
-        .iter()
-        .filter(|name| module.get_function(name).is_some_and(|function| is_fit(function)))
-        .map(|name| (*name).to_owned())
-        .collect();
-    if names.is_empty() || takes_block_addresses(module) {
+    let is_fit = |name: &str| module.get_function(name).is_some_and(is_fit);
+    if !wanted.iter().any(|name| is_fit(name)) || takes_block_addresses(module) {
         return None;
     }
+    let mut names = callers(module, wanted);
+    names.retain(|name| is_fit(name));
+    let names: Vec<String> = names.into_iter().collect();
     let promoted = promote(module);
     let copy = module.clone();
     // SAFETY: the copy is alive, and nothing else refers to its values.
     unsafe { reduce(&copy, &names) };
     Some(Copies { module: copy, names, promoted })
+}
+
+/// The wanted functions and all that call them directly, or call such.
+fn callers(module: &Module, wanted: &BTreeSet<&str>) -> BTreeSet<String> {
+    let mut calling: HashMap<String, Vec<String>> = HashMap::new();
+    for function in module.get_functions() {
+        let name = function.get_name().to_string_lossy().into_owned();
+        for place in crate::gate_survey::instructions(function) {
+            if is_call(place.as_value_ref()) {
+                let callee = crate::gate_access::callee_name(place);
+                calling.entry(callee).or_default().push(name.clone());
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+    while let Some(name) = open.pop() {
+        if found.insert(name.clone()) {
+            open.extend(calling.remove(&name).unwrap_or_default());
+        }
+    }
+    found
+}
+
+pub(crate) fn is_call(place: LLVMValueRef) -> bool {
+    // SAFETY: the value is an instruction.
+    let opcode = unsafe { LLVMGetInstructionOpcode(place) };
+    matches!(opcode, LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke)
 }
 
 impl<'c> Copies<'c> {
@@ -71,105 +96,137 @@ impl<'c> Copies<'c> {
         self.module.get_function(&format!("{name}{SUFFIX}"))
     }
 
-    /// The names of the copied functions, in order: the index is that of their flag.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    /// Makes the program's own part ready to be optimised by itself: what the copies use stays, in
+    /// the form that they know, and everything else is as local as ever.
+    pub fn release(&mut self, module: &Module<'c>) {
+        self.promoted.retain(|(name, linkage)| {
+            let Some(value) = named(module, name) else { return false };
+            let is_copied = self.names.binary_search(name).is_ok();
+            if is_copied || is_used(&self.module, name) {
+                // SAFETY: the value is alive.
+                unsafe {
+                    LLVMSetVisibility(value, LLVMVisibility::LLVMHiddenVisibility);
+                    hint_only_call(value);
+                }
+                return true;
+            }
+            // SAFETY: the value is alive.
+            unsafe { LLVMSetLinkage(value, *linkage) };
+            false
+        });
+        // SAFETY: the values are alive.
+        unsafe {
+            for value in values(module.as_mut_ptr()) {
+                let kept = match LLVMGetLinkage(value) {
+                    LLVMLinkage::LLVMLinkOnceAnyLinkage => LLVMLinkage::LLVMWeakAnyLinkage,
+                    LLVMLinkage::LLVMLinkOnceODRLinkage => LLVMLinkage::LLVMWeakODRLinkage,
+                    _ => continue,
+                };
+                if is_used(&self.module, &name_of(value)) {
+                    LLVMSetLinkage(value, kept);
+                }
+            }
+        }
+    }
+
+    /// Drops the copies that are not of use.
+    pub fn keep(&mut self, entries: &BTreeSet<String>) {
+        let names = std::mem::take(&mut self.names);
+        let (kept, dropped) = names.into_iter().partition(|name| entries.contains(name));
+        self.names = kept;
+        let dropped: Vec<String> = dropped;
+        for function in dropped.iter().filter_map(|name| self.function(name)) {
+            // SAFETY: nothing refers to a copy, for calls lead to the program's own functions.
+            unsafe { LLVMDeleteFunction(function.as_value_ref()) };
+        }
     }
 }
 
-/// Links the copies into `module`, whose own functions then begin by testing their flag.
+/// Links the copies into `module`, and makes everything as local as it was.
 pub(crate) fn join<'c>(module: &Module<'c>, copies: Copies<'c>) -> Result<(), InstrumentError> {
     let Copies { module: copy, names, promoted } = copies;
-    let flags = flags_of(module, names.len());
-    for (index, name) in names.iter().enumerate() {
-        if let Some(function) = module.get_function(name) {
-            // SAFETY: the function is alive and has a body.
-            unsafe { dispatch(module, function, flags, index) };
-        }
-    }
     module.link_in_module(copy).map_err(|error| InstrumentError::PassFailed {
         path: module.get_name().to_string_lossy().into_owned().into(),
         pass: "gate".to_owned(),
         message: error.to_string(),
     })?;
-    for (value, linkage) in promoted {
-        // SAFETY: the linker keeps the values of the module that is linked into.
-        unsafe { LLVMSetLinkage(value, linkage) };
+    for (name, linkage) in promoted {
+        if let Some(value) = named(module, &name) {
+            // SAFETY: the value is alive.
+            unsafe { LLVMSetLinkage(value, linkage) };
+        }
     }
     for name in names {
-        if let Some(function) = module.get_function(&format!("{name}{SUFFIX}")) {
+        if let Some(function) = copy_in(module, &name) {
             function.set_linkage(Linkage::Internal);
         }
     }
     Ok(())
 }
 
-/// Lets a constructor, before all of the program's, tell the runtime which gates are in which
-/// functions: it sets their flags. `gates` pairs gates with their functions' flags.
-pub(crate) fn tell_at_start(
-    module: &Module,
-    gates: &[(u32, u32)],
-    unit: usize,
-) -> Result<(), BuilderError> {
-    let Some(flags) = module.get_global(FLAGS) else { return Ok(()) };
-    let context = module.get_context();
-    let int = context.i32_type();
-    let pointer = context.ptr_type(AddressSpace::default());
-    let pair = |(gate, function): &(u32, u32)| {
-        int.const_array(&[*gate, *function].map(|value| int.const_int(value.into(), false)))
-    };
-    let pairs: Vec<_> = gates.iter().map(pair).collect();
-    let pairs = int.array_type(2).const_array(&pairs);
-    let table = module.add_global(pairs.get_type(), None, "racewarden.gate.pairs");
-    table.set_linkage(Linkage::Internal);
-    table.set_constant(true);
-    table.set_initializer(&pairs);
-
-    let void = context.void_type();
-    let told = void.fn_type(&[pointer.into(), int.into(), pointer.into()], false);
-    let told = module.add_function("__racewarden_gate_functions", told, None);
-    let tell = module.add_function(
-        "racewarden.gate.tell",
-        void.fn_type(&[], false),
-        Some(Linkage::Internal),
-    );
-    let builder = context.create_builder();
-    builder.position_at_end(context.append_basic_block(tell, ""));
-    let count = int.const_int(gates.len() as u64, false);
-    let arguments =
-        [table.as_pointer_value().into(), count.into(), flags.as_pointer_value().into()];
-    builder.build_call(told, &arguments, "")?;
-    builder.build_return(None)?;
-
-    // Visible, so that it stays without a user; hidden, so that it meets no other.
-    let start = module.add_global(pointer, None, &format!("racewarden.gate.start.{unit}"));
-    start.set_visibility(GlobalVisibility::Hidden);
-    start.set_initializer(&tell.as_global_value().as_pointer_value());
-    start.set_section(Some(".init_array.00001"));
-    Ok(())
+/// The copy of the function `name` after [`join`].
+pub(crate) fn copy_in<'c>(module: &Module<'c>, name: &str) -> Option<FunctionValue<'c>> {
+    module.get_function(&format!("{name}{SUFFIX}"))
 }
 
-/// The flags of a unit's functions, one byte each.
-const FLAGS: &str = "racewarden.gate.functions";
+/// A function, variable, alias or resolver by its name.
+fn named(module: &Module, name: &str) -> Option<LLVMValueRef> {
+    let module = module.as_mut_ptr();
+    let (text, length) = (name.as_ptr().cast(), name.len());
+    let symbol = c_string(name);
+    // SAFETY: the module is alive and the names are as long as it is said.
+    let found = unsafe {
+        [
+            LLVMGetNamedFunction(module, symbol.as_ptr()),
+            LLVMGetNamedGlobal(module, symbol.as_ptr()),
+            LLVMGetNamedGlobalAlias(module, text, length),
+            LLVMGetNamedGlobalIFunc(module, text, length),
+        ]
+    };
+    found.into_iter().find(|value| !value.is_null())
+}
 
-fn flags_of(module: &Module, count: usize) -> LLVMValueRef {
-    let context = module.get_context();
-    let table = context.i8_type().array_type(count as u32);
-    let flags = module.add_global(table, None, FLAGS);
-    flags.set_linkage(Linkage::Internal);
-    flags.set_initializer(&table.const_zero());
-    flags.as_value_ref()
+/// Whether the copies refer to the value `name` of the program's own.
+fn is_used(copies: &Module, name: &str) -> bool {
+    // SAFETY: the value is alive.
+    named(copies, name).is_some_and(|value| unsafe { !LLVMGetFirstUse(value).is_null() })
+}
+
+/// A local function with only one call is put in there, however large it is. One that is visible for
+/// the time being must not lose that.
+///
+/// # Safety
+/// The value is alive and has just been local.
+unsafe fn hint_only_call(value: LLVMValueRef) {
+    const NAME: &CStr = c"call-threshold-bonus";
+    /// What the inliner itself adds for a last call.
+    const BONUS: &CStr = c"15000";
+    // SAFETY: the value is alive; an attribute is added only to a call of it.
+    unsafe {
+        let only = LLVMGetFirstUse(value);
+        if LLVMIsAFunction(value).is_null() || only.is_null() || !LLVMGetNextUse(only).is_null() {
+            return;
+        }
+        let user = LLVMGetUser(only);
+        if LLVMIsAInstruction(user).is_null() || !is_call(user) || LLVMGetCalledValue(user) != value
+        {
+            return;
+        }
+        let context = LLVMGetModuleContext(LLVMGetGlobalParent(value));
+        let (name, bonus) = (NAME.count_bytes() as u32, BONUS.count_bytes() as u32);
+        let hint = LLVMCreateStringAttribute(context, NAME.as_ptr(), name, BONUS.as_ptr(), bonus);
+        LLVMAddCallSiteAttribute(user, LLVMAttributeFunctionIndex, hint);
+    }
 }
 
 fn is_fit(function: FunctionValue) -> bool {
-    let has = |place: AttributeLoc, name: &str| {
-        function.get_enum_attribute(place, Attribute::get_named_enum_kind_id(name)).is_some()
+    let has = |name: &str| {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        function.get_enum_attribute(AttributeLoc::Function, kind).is_some()
     };
     function.count_basic_blocks() > 0
         && function.get_linkage() != Linkage::AvailableExternally
-        && !UNFIT.iter().any(|name| has(AttributeLoc::Function, name))
-        && (0..function.count_params())
-            .all(|at| !UNFIT_ARGUMENTS.iter().any(|name| has(AttributeLoc::Param(at), name)))
+        && !UNFIT.iter().any(|name| has(name))
 }
 
 /// Whether any block's address is a value somewhere.
@@ -237,7 +294,7 @@ unsafe fn values(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
 }
 
 /// Makes local values visible to the linker, which resolves by name.
-fn promote(module: &Module) -> Vec<(LLVMValueRef, LLVMLinkage)> {
+fn promote(module: &Module) -> Vec<(String, LLVMLinkage)> {
     let mut promoted = Vec::new();
     // SAFETY: the values are alive; a name is given only to what has none.
     unsafe {
@@ -253,7 +310,7 @@ fn promote(module: &Module) -> Vec<(LLVMValueRef, LLVMLinkage)> {
                 rename(value, &format!("racewarden.local.{index}"));
             }
             LLVMSetLinkage(value, LLVMLinkage::LLVMExternalLinkage);
-            promoted.push((value, linkage));
+            promoted.push((name_of(value), linkage));
         }
     }
     promoted
@@ -331,7 +388,7 @@ unsafe fn declare_instead(module: &Module, value: LLVMValueRef, name: &str) {
     }
 }
 
-/// The copy has one caller, and would else be put back where it was taken from.
+/// A copy stays a function of its own, away from what runs otherwise.
 fn not_inlined(function: LLVMValueRef) {
     let kind = Attribute::get_named_enum_kind_id;
     // SAFETY: the function is alive.
@@ -343,119 +400,6 @@ fn not_inlined(function: LLVMValueRef) {
         for name in ["noinline", "cold"] {
             let attribute = LLVMCreateEnumAttribute(context, kind(name), 0);
             LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-        }
-    }
-}
-
-/// Lets a function begin by handing over to its copy if its flag is set.
-///
-/// # Safety
-/// The function is alive and has a body; `flags` is the module's table of them.
-unsafe fn dispatch(module: &Module, function: FunctionValue, flags: LLVMValueRef, index: usize) {
-    let name = function.get_name().to_string_lossy().into_owned();
-    let function = function.as_value_ref();
-    // SAFETY: all values belong to the module; the builder is disposed of at the end.
-    unsafe {
-        let context = LLVMGetModuleContext(module.as_mut_ptr());
-        let ty = LLVMGlobalGetValueType(function);
-        let symbol = c_string(&format!("{name}{SUFFIX}"));
-        let copy = LLVMAddFunction(module.as_mut_ptr(), symbol.as_ptr(), ty);
-        LLVMSetFunctionCallConv(copy, LLVMGetFunctionCallConv(function));
-        let body = LLVMGetEntryBasicBlock(function);
-        let hand_over = LLVMInsertBasicBlockInContext(context, body, c"".as_ptr());
-        let entry = LLVMInsertBasicBlockInContext(context, hand_over, c"".as_ptr());
-        let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderAtEnd(builder, entry);
-        take_locals(builder, body);
-        let byte = LLVMInt8TypeInContext(context);
-        let at = LLVMConstInt(LLVMInt64TypeInContext(context), index as u64, 0);
-        let place = LLVMBuildInBoundsGEP2(builder, byte, flags, [at].as_mut_ptr(), 1, c"".as_ptr());
-        let flag = LLVMBuildLoad2(builder, byte, place, c"".as_ptr());
-        let invariant = LLVMGetMDKindIDInContext(context, c"invariant.load".as_ptr(), 14);
-        let empty = LLVMMDNodeInContext2(context, std::ptr::null_mut(), 0);
-        LLVMSetMetadata(flag, invariant, LLVMMetadataAsValue(context, empty));
-        let set = inkwell::llvm_sys::LLVMIntPredicate::LLVMIntNE;
-        let test = LLVMBuildICmp(builder, set, flag, LLVMConstNull(byte), c"".as_ptr());
-        let branch = LLVMBuildCondBr(builder, test, hand_over, body);
-        crate::gate::mark_unlikely(module, InstructionValue::new(branch));
-        LLVMPositionBuilderAtEnd(builder, hand_over);
-        let mut arguments: Vec<_> =
-            (0..LLVMCountParams(function)).map(|at| LLVMGetParam(function, at)).collect();
-        let count = arguments.len() as u32;
-        let call = LLVMBuildCall2(builder, ty, copy, arguments.as_mut_ptr(), count, c"".as_ptr());
-        LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(function));
-        // Only such a call hands on the arguments that have no names. Elsewhere it would be in the
-        // way of turning recursion into a loop.
-        LLVMSetTailCallKind(
-            call,
-            if LLVMIsFunctionVarArg(ty) != 0 {
-                LLVMTailCallKind::LLVMTailCallKindMustTail
-            } else {
-                LLVMTailCallKind::LLVMTailCallKindTail
-            },
-        );
-        for at in std::iter::once(LLVMAttributeReturnIndex).chain(1..=count) {
-            hand_on_attributes(function, call, at);
-        }
-        locate(context, function, call);
-        if LLVMGetTypeKind(LLVMTypeOf(call)) == inkwell::llvm_sys::LLVMTypeKind::LLVMVoidTypeKind {
-            LLVMBuildRetVoid(builder);
-        } else {
-            LLVMBuildRet(builder, call);
-        }
-        LLVMDisposeBuilder(builder);
-    }
-}
-
-/// Moves the local variables of what was the first block: only in the first are they taken for such.
-///
-/// # Safety
-/// The builder stands at the end of the new first block.
-unsafe fn take_locals(builder: LLVMBuilderRef, body: LLVMBasicBlockRef) {
-    // SAFETY: the successor is asked for before an instruction moves.
-    unsafe {
-        let mut place = LLVMGetFirstInstruction(body);
-        while !place.is_null() {
-            let next = LLVMGetNextInstruction(place);
-            let is_local = !LLVMIsAAllocaInst(place).is_null()
-                && LLVMIsConstant(LLVMGetOperand(place, 0)) != 0;
-            if is_local {
-                LLVMInstructionRemoveFromParent(place);
-                LLVMInsertIntoBuilder(builder, place);
-            }
-            place = next;
-        }
-    }
-}
-
-/// # Safety
-/// The function and the call are alive, and the call has the function's type.
-unsafe fn hand_on_attributes(function: LLVMValueRef, call: LLVMValueRef, at: u32) {
-    // SAFETY: LLVM fills as many as it counted.
-    unsafe {
-        let count = LLVMGetAttributeCountAtIndex(function, at) as usize;
-        let mut attributes = vec![std::ptr::null_mut(); count];
-        LLVMGetAttributesAtIndex(function, at, attributes.as_mut_ptr());
-        for attribute in attributes {
-            LLVMAddCallSiteAttribute(call, at, attribute);
-        }
-    }
-}
-
-/// A call in a function with debug information must have a line, should it be inlined.
-///
-/// # Safety
-/// The function and the call are alive.
-unsafe fn locate(context: LLVMContextRef, function: LLVMValueRef, call: LLVMValueRef) {
-    use inkwell::llvm_sys::debuginfo::*;
-    // SAFETY: the subprogram is asked for its line only when there is one.
-    unsafe {
-        let scope = LLVMGetSubprogram(function);
-        if !scope.is_null() {
-            let line = LLVMDISubprogramGetLine(scope);
-            let place =
-                LLVMDIBuilderCreateDebugLocation(context, line, 0, scope, std::ptr::null_mut());
-            LLVMInstructionSetDebugLoc(call, place);
         }
     }
 }

@@ -17,6 +17,7 @@ mod error;
 mod gate;
 mod gate_access;
 mod gate_copies;
+mod gate_entries;
 mod gate_survey;
 mod inline;
 mod link;
@@ -28,7 +29,7 @@ mod record;
 mod record_loops;
 mod verifier;
 
-pub use build::{BuildRequest, UnitPass, build_target};
+pub use build::{BuildRequest, Optimise, UnitPass, build_target};
 pub use detect::{Detect, Lines};
 pub use error::InstrumentError;
 pub use gate::{Gate, MOST_GATES};

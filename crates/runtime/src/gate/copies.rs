@@ -1,64 +1,163 @@
-//! Which functions run as their gated copies: those with an active gate, until nothing is left to
-//! be done there. Both copies do the same, so a function that reads an old flag does no harm.
+//! Which functions run as their gated copies: those with an active gate in their code, until nothing
+//! is left to be done there. Both copies do the same, so a thread that is late to see a change does no
+//! harm.
+//!
+//! The gate pass lets these functions begin with five bytes that do nothing. A jump to the copy is
+//! written over them, by one store to eight aligned bytes: a thread that comes by meanwhile runs the old
+//! instruction or the new one, and no thread ever stands between them. So functions without an active
+//! gate cost one empty instruction. A system that lets no code be changed gets no gates.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::__racewarden_gate_flags;
 use crate::common::futex::SpinLock;
 
-/// An active gate, and the flag of the function that it is in.
+/// A function of the program that holds the code of active gates.
+struct Entry {
+    gates: Vec<Active>,
+    code: &'static AtomicU64,
+    /// What the code is when it leads to the copy, and when it does not.
+    jump: u64,
+    plain: u64,
+    given_back: bool,
+}
+
 struct Active {
     gate: u32,
-    flag: &'static AtomicU8,
     retired: bool,
 }
 
-struct Actives {
+struct Entries {
     lock: SpinLock,
-    /// All gates of a function stand together.
-    all: UnsafeCell<Vec<Active>>,
+    all: UnsafeCell<Vec<Entry>>,
 }
 
 // SAFETY: `all` is only touched while `lock` is held.
-unsafe impl Sync for Actives {}
+unsafe impl Sync for Entries {}
 
-static ACTIVES: Actives = Actives { lock: SpinLock::new(), all: UnsafeCell::new(Vec::new()) };
+static ENTRIES: Entries = Entries { lock: SpinLock::new(), all: UnsafeCell::new(Vec::new()) };
 
-/// A unit of the program tells which of its functions have which gates, before it runs.
+/// A unit of the program tells where its gated copies are entered, before it runs.
 ///
 /// # Safety
-/// Called by instrumented code: `pairs` are `count` gates, each with the index of its function's byte
-/// in `flags`, and both stand for the whole run.
+/// Called by instrumented code: `gates` are `gate_count` pairs of a gate and the function that it is in,
+/// `held` are `held_count` pairs of such a function and an entry that holds its code, `entries` are
+/// the addresses of the entries and of their copies, and all stand for the whole run.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_gate_functions(
-    pairs: *const [u32; 2],
-    count: u32,
-    flags: *const AtomicU8,
+pub unsafe extern "C" fn __racewarden_gate_entries(
+    gates: *const [u32; 2],
+    gate_count: u32,
+    held: *const [u32; 2],
+    held_count: u32,
+    entries: *const [usize; 2],
 ) {
+    if !super::state::is_active() {
+        return;
+    }
     // SAFETY: as the caller promises.
-    let pairs = unsafe { std::slice::from_raw_parts(pairs, count as usize) };
-    for &[gate, function] in pairs {
-        let is_active = __racewarden_gate_flags
-            .get(gate as usize)
-            .is_some_and(|flag| flag.load(Ordering::Relaxed) != 0);
-        if is_active {
+    let (gates, held) = unsafe {
+        (
+            std::slice::from_raw_parts(gates, gate_count as usize),
+            std::slice::from_raw_parts(held, held_count as usize),
+        )
+    };
+    let is_active = |gate: u32| {
+        let flag = __racewarden_gate_flags.get(gate as usize);
+        flag.is_some_and(|flag| flag.load(Ordering::Relaxed) != 0)
+    };
+    let mut active: Vec<[u32; 2]> =
+        gates.iter().copied().filter(|[gate, _]| is_active(*gate)).collect();
+    active.sort_unstable_by_key(|[_, function]| *function);
+    let mut wanted: Vec<(u32, u32)> = Vec::new();
+    for &[function, entry] in held {
+        let from = active.partition_point(|[_, other]| *other < function);
+        let here = active[from..].iter().take_while(|[_, other]| *other == function);
+        wanted.extend(here.map(|[gate, _]| (entry, *gate)));
+    }
+    wanted.sort_unstable();
+    with(|all| {
+        let first = all.len();
+        for gates in wanted.chunk_by(|one, other| one.0 == other.0) {
             // SAFETY: as the caller promises.
-            let flag = unsafe { &*flags.add(function as usize) };
-            flag.store(1, Ordering::Relaxed);
-            with(|all| all.push(Active { gate, flag, retired: false }));
+            let [function, copy] = unsafe { *entries.add(gates[0].0 as usize) };
+            let gates = gates.iter().map(|(_, gate)| Active { gate: *gate, retired: false });
+            // Another unit may have brought the same inline function.
+            if let Some(known) = all.iter_mut().find(|one| one.is_at(function)) {
+                known.gates.extend(gates);
+            } else if let Some(entry) = Entry::new(function, copy, gates.collect()) {
+                all.push(entry);
+            }
         }
+        change(&all[first..], |entry| entry.jump);
+    });
+}
+
+impl Entry {
+    /// `None` if the function does not begin as it should, or cannot be changed by one store.
+    fn new(function: usize, copy: usize, gates: Vec<Active>) -> Option<Entry> {
+        if !function.is_multiple_of(8) {
+            return None;
+        }
+        // SAFETY: the function is code, aligned as just seen, and longer than eight bytes with what
+        // fills it up to the next.
+        let code = unsafe { &*(function as *const AtomicU64) };
+        let plain = code.load(Ordering::Relaxed);
+        let distance = i32::try_from(copy as i64 - (function as i64 + JUMP_LENGTH)).ok()?;
+        (plain & 0xFF_FFFF == NOTHING).then(|| Entry {
+            gates,
+            code,
+            jump: plain & !FIRST_FIVE | u64::from(distance as u32) << 8 | JUMP,
+            plain,
+            given_back: false,
+        })
+    }
+
+    fn is_at(&self, function: usize) -> bool {
+        std::ptr::from_ref(self.code) as usize == function
+    }
+}
+
+/// `nopl` with a byte for displacement, as the compiler fills room for patches.
+const NOTHING: u64 = 0x44_1F_0F;
+/// `jmp` by a signed distance of four bytes.
+const JUMP: u64 = 0xE9;
+const JUMP_LENGTH: i64 = 5;
+const FIRST_FIVE: u64 = 0xFF_FFFF_FFFF;
+
+/// Writes what `wanted` says at the beginning of each function.
+fn change(entries: &[Entry], wanted: impl Fn(&Entry) -> u64) {
+    const PAGE: usize = 4096;
+    let page_of = |entry: &Entry| std::ptr::from_ref(entry.code) as usize / PAGE;
+    let mut order: Vec<&Entry> = entries.iter().collect();
+    order.sort_unstable_by_key(|entry| page_of(entry));
+    // Neighbouring pages are opened together.
+    for group in order.chunk_by(|one, other| page_of(other) - page_of(one) <= 1) {
+        let from = page_of(group[0]) * PAGE;
+        let length = (page_of(group[group.len() - 1]) + 1) * PAGE - from;
+        let protect = |how: i32| {
+            // SAFETY: these pages hold code of the program; they stay readable and executable.
+            unsafe { libc::mprotect(from as *mut libc::c_void, length, how) == 0 }
+        };
+        let code = libc::PROT_READ | libc::PROT_EXEC;
+        if !protect(code | libc::PROT_WRITE) {
+            continue;
+        }
+        for entry in group {
+            entry.code.store(wanted(entry), Ordering::Release);
+        }
+        protect(code);
     }
 }
 
 /// Lets functions whose gates are all quiet run as they are from now on.
 pub fn retire(is_quiet: impl Fn(u32) -> bool) {
     with(|all| {
-        let same = |a: &Active, b: &Active| std::ptr::eq(a.flag, b.flag);
-        for gates in all.chunk_by_mut(same) {
-            gates.iter_mut().for_each(|one| one.retired |= is_quiet(one.gate));
-            if gates.iter().all(|one| one.retired) {
-                gates[0].flag.store(0, Ordering::Relaxed);
+        for entry in all.iter_mut().filter(|entry| !entry.given_back) {
+            entry.gates.iter_mut().for_each(|one| one.retired |= is_quiet(one.gate));
+            if entry.gates.iter().all(|one| one.retired) {
+                entry.given_back = true;
+                change(std::slice::from_ref(entry), |entry| entry.plain);
             }
         }
     });
@@ -66,17 +165,18 @@ pub fn retire(is_quiet: impl Fn(u32) -> bool) {
 
 /// In the child of a fork everything begins anew.
 pub fn activate() {
-    ACTIVES.lock.reset_after_fork();
+    ENTRIES.lock.reset_after_fork();
     with(|all| {
-        for one in all {
-            one.retired = false;
-            one.flag.store(1, Ordering::Relaxed);
+        for entry in all.iter_mut() {
+            entry.given_back = false;
+            entry.gates.iter_mut().for_each(|one| one.retired = false);
         }
+        change(all, |entry| entry.jump);
     });
 }
 
-fn with(act: impl FnOnce(&mut Vec<Active>)) {
-    let _guard = ACTIVES.lock.lock();
+fn with(act: impl FnOnce(&mut Vec<Entry>)) {
+    let _guard = ENTRIES.lock.lock();
     // SAFETY: the lock is held.
-    act(unsafe { &mut *ACTIVES.all.get() });
+    act(unsafe { &mut *ENTRIES.all.get() });
 }
