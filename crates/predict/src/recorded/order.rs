@@ -6,7 +6,7 @@
 //! after the post that allowed it; a `pthread_once` after its routine; a read of a descriptor after
 //! what was written to it; a failed try while the lock is held.
 
-use racewarden_trace::binary::{BESIDE, Record, Recording, SyncOp};
+use racewarden_trace::binary::{BESIDE, Record, Recording, SyncOp, UNKNOWN_CODE};
 use racewarden_trace::{Event, Kind, Location, OrderTrace, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -315,7 +315,9 @@ impl<'r> Builder<'r> {
     /// All that is put in order keeps it, so the last stands for all.
     fn put(&mut self, origin: (usize, usize), object: u64, extra: u64, at: Option<Location>) {
         let last = self.channels.entry(object).or_default().last;
-        if extra != BESIDE {
+        // Whoever calls unknown code also gets from it when the call returns. So in order the calls
+        // mean the same as beside each other, and each waits for one other instead of one a thread.
+        if extra != BESIDE || object == UNKNOWN_CODE {
             if let Some(token) = last {
                 self.push(origin, Kind::Await, token, at);
             }

@@ -305,6 +305,9 @@ impl<'s> Scene<'s> {
     }
 
     fn join_clock(&mut self, base: u32, thread: usize, event: usize) -> u32 {
+        if self.clocks[base as usize][thread] > event as u32 {
+            return base;
+        }
         let other = self.facts[thread][event].clock as usize;
         let mut row = self.clocks[base as usize].clone();
         for (cell, value) in row.iter_mut().zip(&self.clocks[other]) {
