@@ -94,12 +94,15 @@ pub fn passes_quietly(gate: u32, memory: (u64, u64)) -> bool {
 /// Brings [`passes_quietly`] up to date after a decision about `gate`.
 pub fn refresh(shared: &mut Shared, gate: u32) {
     let Shared { orchestrator, enforcement, .. } = shared;
-    let follows = !enforcement.is_empty();
-    let (from, to) = orchestrator.held_memory().filter(|_| !follows).unwrap_or((0, u64::MAX));
+    // A schedule counts every visit, and a call is a visit without memory: none passes quietly.
+    if !enforcement.is_empty() {
+        return;
+    }
+    let (from, to) = orchestrator.held_memory().unwrap_or((0, u64::MAX));
     HELD_FROM.store(from, Ordering::Relaxed);
     HELD_TO.store(to, Ordering::Relaxed);
     HOLDS_BEGUN.store(orchestrator.holds_begun(), Ordering::Relaxed);
-    BUSY.store(orchestrator.is_busy() || follows, Ordering::Relaxed);
+    BUSY.store(orchestrator.is_busy(), Ordering::Relaxed);
     let skip = orchestrator.take_skip(gate);
     if let (Some(left), true) = (SKIP.get(gate as usize), skip > 0) {
         left.store(skip.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
@@ -111,7 +114,7 @@ pub fn refresh(shared: &mut Shared, gate: u32) {
         told.store(orchestrator.holds_begun() + 1, Ordering::Relaxed);
     }
     quiet.store(orchestrator.is_quiet(gate), Ordering::Relaxed);
-    if !follows && orchestrator.is_over() {
+    if orchestrator.is_over() {
         copies::retire(|gate| orchestrator.is_quiet(gate));
     }
 }

@@ -17,8 +17,8 @@ pub struct ThreadState {
     created: u32,
     /// Visits by slot.
     visits: Vec<u32>,
-    /// The gate whose `after` call concludes something.
-    pub pending: Option<Pending>,
+    /// The gates whose `after` call concludes something, the innermost last.
+    pub pending: Vec<Pending>,
     /// Inside the runtime: a signal handler that comes to a gate passes.
     pub busy: bool,
 }
@@ -27,6 +27,14 @@ pub struct ThreadState {
 pub enum Pending {
     Meeting { gate: u32 },
     Step { gate: u32, step: usize },
+}
+
+impl Pending {
+    pub fn gate(self) -> u32 {
+        match self {
+            Pending::Meeting { gate } | Pending::Step { gate, .. } => gate,
+        }
+    }
 }
 
 /// Marks a thread that has ended, so that destructors running later make no new state.
@@ -44,7 +52,7 @@ impl ThreadState {
             name,
             created: 0,
             visits: Vec::new(),
-            pending: None,
+            pending: Vec::new(),
             busy: false,
         }))
     }

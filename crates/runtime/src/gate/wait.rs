@@ -24,7 +24,8 @@ pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
         return;
     }
     thread.busy = true;
-    if thread.pending.is_none() {
+    // A call that is a step may call back into code with steps of its own.
+    if !matches!(thread.pending.last(), Some(Pending::Meeting { .. })) {
         if !follow_schedule(thread, gate, occurrence, memory) {
             let visit = Visit { thread: thread.path(), gate, occurrence };
             let (address, size) = memory;
@@ -41,21 +42,18 @@ pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
 
 pub fn after(gate: u32) {
     let Some(thread) = threads::current() else { return };
-    match thread.pending {
-        Some(Pending::Meeting { gate: mine }) if mine == gate => {
-            thread.busy = true;
-            thread.pending = None;
-            finish_access(thread, gate);
-            thread.busy = false;
-        }
-        Some(Pending::Step { gate: mine, step }) if mine == gate => {
-            thread.busy = true;
-            thread.pending = None;
-            finish_step(step);
-            thread.busy = false;
-        }
-        _ => {}
+    let Some(at) = thread.pending.iter().rposition(|pending| pending.gate() == gate) else {
+        return;
+    };
+    thread.busy = true;
+    let pending = thread.pending[at];
+    // What stands above it was left by a jump.
+    thread.pending.truncate(at);
+    match pending {
+        Pending::Meeting { .. } => finish_access(thread, gate),
+        Pending::Step { step, .. } => finish_step(step),
     }
+    thread.busy = false;
 }
 
 fn meet(thread: &mut ThreadState, arrival: Arrival) {
@@ -85,7 +83,7 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
         let (wake, waited) = match answer {
             Answer::Pass => return,
             Answer::Lead | Answer::Perform => {
-                thread.pending = Some(Pending::Meeting { gate });
+                thread.pending.push(Pending::Meeting { gate });
                 return;
             }
             Answer::Hold { wait_us } => wait(thread.id, seen, wait_us, Some(idle_us)),
@@ -212,7 +210,7 @@ fn follow_schedule(
                 if let Some(us) = lingers(step, Side::Follower) {
                     linger(us);
                 }
-                thread.pending = Some(Pending::Step { gate, step });
+                thread.pending.push(Pending::Step { gate, step });
                 state::with(|shared| shared.standing.retain(|other| *other != id));
                 return true;
             }

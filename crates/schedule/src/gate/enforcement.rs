@@ -6,7 +6,8 @@
 //!
 //! Some steps cannot finish before later ones begin (a condition wait, a join): a step that has
 //! been entered but not finished for a while counts as performed once the next step's thread
-//! stands there.
+//! stands there. A visit that is named again later (a `pthread_once` that runs its routine, the
+//! return from a condition wait) is meant to have *returned* there.
 //!
 //! A step whose thread is written with a `~` in front (`~main.1`) is no step but a *hold*: the
 //! thread waits there until the racing pair stands, because what it does next would spoil the
@@ -63,6 +64,8 @@ fn held_thread(step: &StepGate) -> Option<&str> {
 pub struct Enforcement {
     steps: Vec<StepGate>,
     states: Vec<State>,
+    /// For each step its return, where the schedule names it.
+    returns: Vec<Option<usize>>,
     /// What each standing step is about to access.
     memory: Vec<Vec<Memory>>,
     /// The last gate beside a step's own that each thread passed, and its memory.
@@ -76,7 +79,15 @@ impl Enforcement {
     pub fn new(steps: Vec<StepGate>) -> Self {
         let state = |step| if held_thread(step).is_some() { State::Hold } else { State::Expected };
         let states = steps.iter().map(state).collect();
+        let same = |a: &StepGate, b: &StepGate| {
+            (&a.thread, a.gate, a.occurrence) == (&b.thread, b.gate, b.occurrence)
+        };
+        let named_again = |at: usize| {
+            let later = steps[at + 1..].iter().position(|later| same(&steps[at], later));
+            later.map(|offset| at + 1 + offset)
+        };
         Enforcement {
+            returns: (0..steps.len()).map(named_again).collect(),
             memory: vec![Vec::new(); steps.len()],
             beside: BTreeMap::new(),
             steps,
@@ -170,10 +181,17 @@ impl Enforcement {
         let earlier_done = self.states[..step].iter().all(|state| state.is_done());
         let leads_pair = step + 2 == self.steps.len();
         if earlier_done && (!leads_pair || self.pair_reported) {
-            self.states[step] = State::Entered;
+            self.enter(step);
             StepAnswer::Go { step }
         } else {
             StepAnswer::Wait { step }
+        }
+    }
+
+    fn enter(&mut self, step: usize) {
+        self.states[step] = State::Entered;
+        if let Some(back) = self.returns[step] {
+            self.states[back] = State::Entered;
         }
     }
 
@@ -205,7 +223,7 @@ impl Enforcement {
             // The pair's first step may go alone when its partner never comes to stand there.
             let earlier_done = self.states[..step].iter().all(|state| state.is_done());
             if earlier_done && step + 2 == self.steps.len() {
-                self.states[step] = State::Entered;
+                self.enter(step);
                 return StepAnswer::Go { step };
             }
             self.diverged = true;
@@ -217,9 +235,11 @@ impl Enforcement {
 
     /// A step's instruction has been performed; everyone who waits has to be woken.
     pub fn performed(&mut self, step: usize) {
-        if !self.states[step].is_done() {
-            self.states[step] = State::Performed;
-            self.events.push(Event::Stepped { step: step as u32 });
+        for step in [Some(step), self.returns[step]].into_iter().flatten() {
+            if !self.states[step].is_done() {
+                self.states[step] = State::Performed;
+                self.events.push(Event::Stepped { step: step as u32 });
+            }
         }
     }
 }
@@ -320,5 +340,21 @@ mod tests {
         assert_eq!(schedule.nudge(1), StepAnswer::Go { step: 1 });
         schedule.performed(0);
         assert_eq!(schedule.take_events(), [Event::Stepped { step: 0 }]);
+    }
+
+    #[test]
+    fn a_visit_that_is_named_again_has_returned_there() {
+        let again = || step("a", 1, 1);
+        let steps = vec![again(), step("b", 2, 1), again(), step("c", 3, 1), step("d", 4, 1)];
+        let mut schedule = Enforcement::new(steps);
+        assert_eq!(schedule.arrive("a", 1, 1, MEMORY), StepAnswer::Go { step: 0 });
+        assert_eq!(schedule.arrive("b", 2, 1, MEMORY), StepAnswer::Wait { step: 1 });
+        assert_eq!(schedule.nudge(1), StepAnswer::Go { step: 1 });
+        schedule.performed(1);
+        assert_eq!(schedule.arrive("c", 3, 1, MEMORY), StepAnswer::Wait { step: 3 });
+        assert_eq!(schedule.arrive("d", 4, 1, MEMORY), StepAnswer::Wait { step: 4 });
+        assert_eq!(schedule.woken(3), StepAnswer::Wait { step: 3 });
+        schedule.performed(0);
+        assert_eq!(schedule.woken(3), StepAnswer::Go { step: 3 });
     }
 }

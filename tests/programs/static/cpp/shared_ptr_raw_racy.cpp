@@ -9,6 +9,6 @@ int main() {
   auto thing = std::make_shared<Thing>();
   Thing *raw = thing.get();
   std::thread user([raw] { raw->value++; }); // RACE!
-  thing.reset();
+  thing.reset(); // RACE! miss(static): named in the header that frees
   user.join();
 }

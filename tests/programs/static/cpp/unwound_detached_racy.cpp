@@ -7,4 +7,4 @@ int main() {
   std::thread a([inside] { *inside = 2; }); // RACE!
   a.detach();
   return *box; // RACE!
-}
+} // RACE! miss(static): named in the header that frees

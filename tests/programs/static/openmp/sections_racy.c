@@ -2,7 +2,7 @@
 #include <omp.h>
 int n;
 int main(void) {
-#pragma omp parallel sections
+#pragma omp parallel sections // RACE! miss(static): where an optimiser may put both stores
   {
 #pragma omp section
     n = 1; // RACE!

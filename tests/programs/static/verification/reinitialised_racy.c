@@ -7,8 +7,8 @@ pthread_mutex_t m;
 int n;
 void *worker(void *arg) {
   pthread_mutex_lock(&m); // RACE!
-  n++;
-  pthread_mutex_unlock(&m);
+  n++;                      // RACE!
+  pthread_mutex_unlock(&m); // RACE!
   return 0;
 }
 void *resetter(void *arg) {
