@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
 use racewarden_finding::{
-    Conclusion, Engine, Note, NoteKind, Report, Verdict, conclude, drop_placeless, merge_races,
+    Conclusion, Engine, Note, NoteKind, Race, Report, Verdict, conclude, drop_placeless,
+    merge_races,
 };
 
 use racewarden_predict::recorded::KnownPairs;
@@ -27,6 +28,8 @@ const PREDICT_SHARE: f64 = 0.2;
 /// Proof is what the other stages lead to, so confirm has this share of the budget even when they
 /// took longer than they should.
 const CONFIRM_SHARE: f64 = 0.25;
+/// Less time than this is not worth another recording.
+const LEAST_FOR_SCHEDULES: Duration = Duration::from_secs(1);
 /// So many candidates are confirmed together; with more, those that an engine has seen or predicted
 /// go first, with this share of the time.
 const TOGETHER: usize = 40;
@@ -242,11 +245,9 @@ impl<'a> Hunt<'a> {
 
     /// What other schedules, other values and branches not taken would show.
     fn predict(&mut self) -> anyhow::Result<String> {
-        let budget = self.left().mul_f64(PREDICT_SHARE);
-        let input = self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into());
         let options = PredictArgs {
             known: KnownPairs::of_races(&self.report.races),
-            ..PredictArgs::quick(budget, self.run_limit(), input)
+            ..self.predict_options(self.left().mul_f64(PREDICT_SHARE))
         };
         let known: Vec<Verdict> = self.report.races.iter().map(|race| race.verdict).collect();
         let found = record_and_predict(self.capture, &options, &self.args.arguments)?;
@@ -277,6 +278,7 @@ impl<'a> Hunt<'a> {
             self.report.races.splice(0..0, proved);
             ended?;
         }
+        self.seek_schedules();
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         for race in &self.report.races {
             *counts.entry(race.verdict).or_default() += 1;
@@ -284,6 +286,32 @@ impl<'a> Hunt<'a> {
         let shown: Vec<String> =
             counts.iter().rev().map(|(verdict, count)| format!("{count} {verdict}")).collect();
         Ok(shown.join(", "))
+    }
+
+    /// Predicting left out what the run saw. Where confirm could not bring it about either, a
+    /// solver's schedule may: what was seen shall replay, too.
+    fn seek_schedules(&mut self) {
+        let observed = |race: &Race| race.verdict == Verdict::Observed;
+        let time = self.left().mul_f64(PREDICT_SHARE);
+        let is_wanted = self.args.engines.contains(&HuntEngine::Predict)
+            && self.report.races.iter().any(observed);
+        if !is_wanted || time < LEAST_FOR_SCHEDULES || interrupt::requested() {
+            return;
+        }
+        let races = &self.report.races;
+        let done: Vec<Race> = races.iter().filter(|race| !observed(race)).cloned().collect();
+        let options =
+            PredictArgs { known: KnownPairs::of_races(&done), ..self.predict_options(time) };
+        // What it could not do it has told the first time.
+        let Ok(found) = record_and_predict(self.capture, &options, &self.args.arguments) else {
+            return;
+        };
+        merge_races(&mut self.report.races, found.races);
+    }
+
+    fn predict_options(&self, time: Duration) -> PredictArgs {
+        let input = self.args.stdin.clone().unwrap_or_else(|| "/dev/null".into());
+        PredictArgs::quick(time, self.run_limit(), input)
     }
 
     fn confirm_all(&mut self, time: Duration) -> anyhow::Result<()> {
