@@ -4,8 +4,12 @@
 //!
 //! - what is in a local array or structure that only its own function reaches: neither the slot nor
 //!   its loads and stores are recorded;
-//! - how a branch goes whose condition comes from constants, recorded whole numbers and what is
-//!   computed from them, also through arguments and results of functions that only this unit calls;
+//! - how a branch goes whose condition comes from constants, recorded values and what is computed
+//!   from them, also through arguments and results of functions that only this unit calls
+//!   (`computable`);
+//! - where a load or store goes whose address comes from the same, and what it finds, as long as the
+//!   recorder sees that nothing else wrote there: such accesses are counted while they run, and have
+//!   a record only where that does not hold;
 //! - that such a function starts, where it is called.
 //!
 //! The names of what is left out go into the trace with the symbols: the reader does not repeat the
@@ -15,9 +19,12 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, InstructionOpcode, InstructionValue};
+
+use crate::computable::Unknown;
 
 /// What is left out in a module.
 #[derive(Default)]
@@ -30,6 +37,11 @@ pub(crate) struct Derived {
     pub private: HashSet<LLVMValueRef>,
     /// Branches whose way the reader computes.
     pub branches: HashSet<LLVMValueRef>,
+    /// Loads and stores whose address the reader computes, and what these store.
+    pub known: HashSet<LLVMValueRef>,
+    /// Slots of a fixed size, by what is loaded from and stored to them. They start as zero, so
+    /// that the reader knows what is in them.
+    pub zeroed: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
 }
 
 impl Derived {
@@ -52,7 +64,10 @@ impl Derived {
                         let mut accesses = Vec::new();
                         if is_fixed(slot) && reaches_only_accesses(slot, &mut accesses) {
                             derived.private.insert(slot);
-                            derived.private.extend(accesses);
+                            derived.private.extend(&accesses);
+                            if size_of(module, slot) <= MOST_ZEROED {
+                                derived.zeroed.insert(slot, accesses);
+                            }
                         }
                     }
                 }
@@ -61,7 +76,7 @@ impl Derived {
         derived
     }
 
-    /// Finds the branches. Within `loops` values are not known.
+    /// Finds the branches and accesses. Within `loops` values are not known.
     pub(crate) fn find_branches(&mut self, module: &Module, loops: &HashSet<LLVMBasicBlockRef>) {
         let functions: Vec<LLVMValueRef> = module
             .get_functions()
@@ -69,22 +84,54 @@ impl Derived {
             .map(|function| function.as_value_ref())
             .collect();
         let unknown = Unknown::of(&functions, self, loops);
-        let mut branches = HashSet::new();
+        let (mut branches, mut known) = (HashSet::new(), HashSet::new());
         for &function in &functions {
             // SAFETY: instructions of a live function, asked by their kind.
             unsafe {
-                for end in instructions(function) {
-                    if LLVMGetInstructionOpcode(end) == LLVMOpcode::LLVMBr
-                        && LLVMIsConditional(end) != 0
-                        && !loops.contains(&LLVMGetInstructionParent(end))
-                        && !unknown.has(LLVMGetCondition(end))
-                    {
-                        branches.insert(end);
+                for place in instructions(function) {
+                    if loops.contains(&LLVMGetInstructionParent(place)) {
+                        continue;
+                    }
+                    match LLVMGetInstructionOpcode(place) {
+                        LLVMOpcode::LLVMBr
+                            if LLVMIsConditional(place) != 0
+                                && !unknown.has(LLVMGetCondition(place)) =>
+                        {
+                            branches.insert(place);
+                        }
+                        LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore
+                            if !self.private.contains(&place) && unknown.knows_access(place) =>
+                        {
+                            known.insert(place);
+                        }
+                        _ => {}
                     }
                 }
             }
         }
-        self.branches = branches;
+        (self.branches, self.known) = (branches, known);
+    }
+
+    /// Lets private slots start as zero, and live as long as their function: the reader knows no
+    /// other beginning of them.
+    pub(crate) fn zero_slots(&self, module: &Module) {
+        // SAFETY: slots of the live module; the calls that are erased have no users.
+        unsafe {
+            let context = LLVMGetModuleContext(module.as_mut_ptr());
+            let builder = LLVMCreateBuilderInContext(context);
+            for &slot in self.zeroed.keys() {
+                for user in users(slot) {
+                    if !LLVMIsACallInst(user).is_null() && is_lifetime(user) {
+                        LLVMInstructionEraseFromParent(user);
+                    }
+                }
+                let size = LLVMConstInt(LLVMInt64TypeInContext(context), size_of(module, slot), 0);
+                let zero = LLVMConstInt(LLVMInt8TypeInContext(context), 0, 0);
+                LLVMPositionBuilderBefore(builder, LLVMGetNextInstruction(slot));
+                LLVMBuildMemSet(builder, slot, zero, size, LLVMGetAlignment(slot));
+            }
+            LLVMDisposeBuilder(builder);
+        }
     }
 
     /// The function's kind in the table of symbols.
@@ -100,20 +147,37 @@ impl Derived {
         self.private.contains(&instruction) || self.branches.contains(&instruction)
     }
 
-    /// The ordinals of a function's slots and branches that are left out, as text.
+    /// The ordinals of a function's slots, branches and accesses that are left out, as text.
     pub(crate) fn left_out(&self, places: &[InstructionValue]) -> String {
         let listed = places.iter().enumerate().filter(|(_, place)| {
-            matches!(place.get_opcode(), InstructionOpcode::Alloca | InstructionOpcode::Br)
-                && self.has(place.as_value_ref())
+            let value = place.as_value_ref();
+            match place.get_opcode() {
+                InstructionOpcode::Alloca | InstructionOpcode::Br => self.has(value),
+                _ => self.known.contains(&value),
+            }
         });
         let numbers: Vec<String> = listed.map(|(ordinal, _)| ordinal.to_string()).collect();
         numbers.join(",")
     }
 }
 
+/// Larger slots do not start as zero.
+const MOST_ZEROED: u64 = 256;
+
+/// # Safety
+/// The instruction is an alloca of the module with a constant count.
+unsafe fn size_of(module: &Module, slot: LLVMValueRef) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let layout = LLVMGetModuleDataLayout(module.as_mut_ptr());
+        let one = LLVMABISizeOfType(layout, LLVMGetAllocatedType(slot));
+        one.saturating_mul(LLVMConstIntGetZExtValue(LLVMGetOperand(slot, 0)))
+    }
+}
+
 /// # Safety
 /// The function is alive.
-unsafe fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+pub(crate) unsafe fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
     let mut list = Vec::new();
     // SAFETY: walks the blocks of a live function.
     unsafe {
@@ -241,7 +305,7 @@ unsafe fn is_lifetime(call: LLVMValueRef) -> bool {
 
 /// # Safety
 /// The instruction is a load or store.
-unsafe fn is_plain(access: LLVMValueRef) -> bool {
+pub(crate) unsafe fn is_plain(access: LLVMValueRef) -> bool {
     // SAFETY: as the caller says.
     unsafe {
         LLVMGetVolatile(access) == 0
@@ -253,7 +317,7 @@ unsafe fn is_plain(access: LLVMValueRef) -> bool {
 ///
 /// # Safety
 /// The type is alive.
-unsafe fn is_simple(ty: LLVMTypeRef) -> bool {
+pub(crate) unsafe fn is_simple(ty: LLVMTypeRef) -> bool {
     // SAFETY: as the caller says.
     unsafe {
         match LLVMGetTypeKind(ty) {
@@ -262,171 +326,6 @@ unsafe fn is_simple(ty: LLVMTypeRef) -> bool {
             }
             LLVMTypeKind::LLVMPointerTypeKind => LLVMGetPointerAddressSpace(ty) == 0,
             LLVMTypeKind::LLVMFloatTypeKind | LLVMTypeKind::LLVMDoubleTypeKind => true,
-            _ => false,
-        }
-    }
-}
-
-/// Values that the reader may not know. Everything of the right kind is taken to be known until
-/// something that it comes from is not.
-struct Unknown<'d> {
-    derived: &'d Derived,
-    loops: &'d HashSet<LLVMBasicBlockRef>,
-    values: HashSet<LLVMValueRef>,
-    /// Per private function: its calls, and what it returns.
-    calls: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
-    results: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
-}
-
-impl<'d> Unknown<'d> {
-    fn of(
-        functions: &[LLVMValueRef],
-        derived: &'d Derived,
-        loops: &'d HashSet<LLVMBasicBlockRef>,
-    ) -> Self {
-        let mut unknown = Unknown {
-            derived,
-            loops,
-            values: HashSet::new(),
-            calls: HashMap::new(),
-            results: HashMap::new(),
-        };
-        let mut all = Vec::new();
-        for &function in functions {
-            // SAFETY: parameters and instructions of a live function.
-            unsafe {
-                let is_private = derived.private_functions.contains(&function);
-                for index in 0..LLVMCountParams(function) {
-                    let parameter = LLVMGetParam(function, index);
-                    let told = is_private || derived.entered_functions.contains(&function);
-                    if !told || !is_number(LLVMTypeOf(parameter)) {
-                        unknown.values.insert(parameter);
-                    }
-                }
-                for instruction in instructions(function) {
-                    unknown.note(function, instruction);
-                    all.push(instruction);
-                }
-            }
-        }
-        loop {
-            let before = unknown.values.len();
-            for &instruction in &all {
-                if unknown.values.contains(&instruction) {
-                    continue;
-                }
-                // SAFETY: as above.
-                let is_computed = unsafe { unknown.is_computed(instruction) };
-                if !is_computed {
-                    unknown.values.insert(instruction);
-                }
-            }
-            unknown.judge_parameters();
-            if unknown.values.len() == before {
-                return unknown;
-            }
-        }
-    }
-
-    /// # Safety
-    /// The instruction is one of the function's.
-    unsafe fn note(&mut self, function: LLVMValueRef, instruction: LLVMValueRef) {
-        // SAFETY: asked by its kind.
-        unsafe {
-            match LLVMGetInstructionOpcode(instruction) {
-                LLVMOpcode::LLVMCall => {
-                    let callee = LLVMGetCalledValue(instruction);
-                    if self.derived.private_functions.contains(&callee) {
-                        self.calls.entry(callee).or_default().push(instruction);
-                    }
-                }
-                LLVMOpcode::LLVMRet if LLVMGetNumOperands(instruction) == 1 => {
-                    let result = LLVMGetOperand(instruction, 0);
-                    self.results.entry(function).or_default().push(result);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn judge_parameters(&mut self) {
-        for (function, calls) in &self.calls {
-            for call in calls {
-                // SAFETY: a call of the function; the counts may differ where types do not agree.
-                unsafe {
-                    for index in 0..LLVMCountParams(*function) {
-                        let given = index < LLVMGetNumArgOperands(*call);
-                        if !given || self.has(LLVMGetOperand(*call, index)) {
-                            self.values.insert(LLVMGetParam(*function, index));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn has(&self, value: LLVMValueRef) -> bool {
-        // SAFETY: a value of the module, asked by its kind.
-        unsafe {
-            if !LLVMIsAInstruction(value).is_null() || !LLVMIsAArgument(value).is_null() {
-                return self.values.contains(&value);
-            }
-            LLVMIsAConstantInt(value).is_null() && LLVMIsAConstantPointerNull(value).is_null()
-                || !is_number(LLVMTypeOf(value))
-        }
-    }
-
-    /// # Safety
-    /// The value is an instruction.
-    unsafe fn is_computed(&self, instruction: LLVMValueRef) -> bool {
-        use LLVMOpcode::*;
-        // SAFETY: operands are asked for by the instruction's kind.
-        unsafe {
-            let ty = LLVMTypeOf(instruction);
-            if !is_number(ty) || self.loops.contains(&LLVMGetInstructionParent(instruction)) {
-                return false;
-            }
-            let known = |index| !self.has(LLVMGetOperand(instruction, index));
-            match LLVMGetInstructionOpcode(instruction) {
-                LLVMAdd | LLVMSub | LLVMMul | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr
-                | LLVMAShr | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMICmp => {
-                    known(0) && known(1)
-                }
-                LLVMZExt | LLVMSExt | LLVMTrunc | LLVMFreeze | LLVMPtrToInt | LLVMIntToPtr => {
-                    known(0)
-                }
-                LLVMSelect => known(0) && known(1) && known(2),
-                LLVMPHI => (0..LLVMCountIncoming(instruction))
-                    .all(|index| !self.has(LLVMGetIncomingValue(instruction, index))),
-                LLVMLoad => {
-                    is_plain(instruction)
-                        && is_simple(ty)
-                        && !self.derived.private.contains(&instruction)
-                }
-                LLVMCall => {
-                    let callee = LLVMGetCalledValue(instruction);
-                    self.derived.private_functions.contains(&callee)
-                        && self
-                            .results
-                            .get(&callee)
-                            .is_some_and(|results| results.iter().all(|result| !self.has(*result)))
-                }
-                _ => false,
-            }
-        }
-    }
-}
-
-/// Whole numbers of at most 64 bits, and pointers.
-///
-/// # Safety
-/// The type is alive.
-unsafe fn is_number(ty: LLVMTypeRef) -> bool {
-    // SAFETY: as the caller says.
-    unsafe {
-        match LLVMGetTypeKind(ty) {
-            LLVMTypeKind::LLVMIntegerTypeKind => LLVMGetIntTypeWidth(ty) <= 64,
-            LLVMTypeKind::LLVMPointerTypeKind => LLVMGetPointerAddressSpace(ty) == 0,
             _ => false,
         }
     }

@@ -11,6 +11,7 @@ mod assembly;
 mod borrowed;
 mod build;
 mod coalesce;
+mod computable;
 mod derived;
 mod detect;
 mod error;

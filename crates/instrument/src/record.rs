@@ -4,8 +4,9 @@
 //! functions start, which way branches went, what memory held, what came back from code outside
 //! the unit, where stack slots lie. Plain loads and stores of the usual sizes are done by the runtime
 //! itself, the others are surrounded by two calls; meanwhile the runtime holds the place, so that the
-//! order and the values it writes down are those of the run. Even loops over arrays are written down
-//! as a whole (`record_loops`).
+//! order and the values it writes down are those of the run. Where the model can compute the address
+//! (`derived`), the runtime only counts the access as long as it finds what the model knows. Even
+//! loops over arrays are written down as a whole (`record_loops`).
 //!
 //! What it may miss: memory that uninstrumented code writes (the reader notices when a load gives
 //! what nobody wrote), and accesses of inline assembly.
@@ -23,8 +24,8 @@ use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
 use inkwell::module::{Linkage, Module};
 use inkwell::types::AsTypeRef;
 use inkwell::values::{
-    AsValueRef, BasicValueEnum, FloatValue, FunctionValue, InstructionOpcode, InstructionValue,
-    IntValue, PointerValue,
+    AsValueRef, BasicMetadataValueEnum, BasicValueEnum, FloatValue, FunctionValue,
+    InstructionOpcode, InstructionValue, IntValue, PointerValue,
 };
 use inkwell::{AddressSpace, AtomicOrdering};
 use racewarden_capture::Unit;
@@ -45,7 +46,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("13 {unit_index}")
+        format!("14 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -85,6 +86,7 @@ fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
     for ((function, places), covered) in functions.iter().zip(&covered) {
         hooks.function(*function, places, covered, &derived)?;
     }
+    derived.zero_slots(module);
     crate::assembly::expose_requests(module)
 }
 
@@ -164,6 +166,16 @@ fn add_symbols<'c>(
     global.set_alignment(8);
 }
 
+/// How a plain load or store comes into the trace.
+#[derive(Clone, Copy)]
+enum How<'c> {
+    Recorded,
+    /// The reader knows where it goes.
+    Known,
+    /// Not while the number is other than zero.
+    Even(IntValue<'c>),
+}
+
 struct Hooks<'m, 'c> {
     module: &'m Module<'c>,
     enter: FunctionValue<'c>,
@@ -171,6 +183,9 @@ struct Hooks<'m, 'c> {
     /// By the size's exponent.
     loads: [FunctionValue<'c>; 4],
     stores: [FunctionValue<'c>; 4],
+    /// Of what the reader knows the address of.
+    known_loads: [FunctionValue<'c>; 4],
+    known_stores: [FunctionValue<'c>; 4],
     /// Of 4 and of 8 bytes; these are told which instruction it is.
     float_loads: [FunctionValue<'c>; 2],
     next_site: Cell<u64>,
@@ -206,6 +221,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
             module.add_function(&name, context.void_type().fn_type(parameters, false), None)
         };
         let load = context.i64_type().fn_type(&[pointer], false);
+        let known_load = |size: u32| {
+            module.add_function(&format!("__racewarden_record_known_load{size}"), load, None)
+        };
+        let known_loads = [1, 2, 4, 8].map(known_load);
         let load =
             |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
         let loads = [1, 2, 4, 8].map(load);
@@ -222,6 +241,9 @@ impl<'m, 'c> Hooks<'m, 'c> {
             float_loads: [4, 8].map(float_load),
             next_site: Cell::new((unit_index as u64) << 16),
             loads,
+            known_loads,
+            known_stores: [1, 2, 4, 8]
+                .map(|size| hook(&format!("known_store{size}"), &[pointer, long])),
             stores: [1, 2, 4, 8].map(|size| hook(&format!("store{size}"), &[pointer, long])),
             enter: hook("enter", &[pointer]),
             branch: hook("branch", &[long]),
@@ -275,6 +297,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 // SAFETY: a number that is computed where the loop is entered.
                 Some(whole) => self.even(place, unsafe { IntValue::new(*whole) })?,
                 None if covered.always.contains(&value) || derived.has(value) => {}
+                None if derived.known.contains(&value) => self.plain(place, How::Known)?,
                 None => self.instruction(place)?,
             }
         }
@@ -330,12 +353,17 @@ impl<'m, 'c> Hooks<'m, 'c> {
             builder.build_call(self.even_branch, &[value.into(), whole.into()], "")?;
             return Ok(());
         }
+        self.plain(place, How::Even(whole))
+    }
+
+    /// A load or store that the runtime does.
+    fn plain(&self, place: InstructionValue<'c>, how: How<'c>) -> Result<(), BuilderError> {
         let found = access_of(self.module, place);
         let Some(access) = found.first() else { return Ok(()) };
         let Size::Known(size) = access.size else { return Ok(()) };
         let address = place.get_operand(access.address).and_then(|operand| operand.value());
         let Some(BasicValueEnum::PointerValue(address)) = address else { return Ok(()) };
-        self.replace(place, address, size, Some(whole)).map(|_| ())
+        self.replace(place, address, size, how).map(|_| ())
     }
 
     fn access(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
@@ -352,7 +380,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         if address.get_type().get_address_space() != AddressSpace::default() {
             return Ok(());
         }
-        if is_plain(place) && self.replace(place, address, size, None)? {
+        if is_plain(place) && self.replace(place, address, size, How::Recorded)? {
             return Ok(());
         }
         let size = context.i64_type().const_int(size, false);
@@ -375,7 +403,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         place: InstructionValue<'c>,
         address: PointerValue<'c>,
         size: u64,
-        whole: Option<IntValue<'c>>,
+        how: How<'c>,
     ) -> Result<bool, BuilderError> {
         let context = self.module.get_context();
         let exponent = size.trailing_zeros() as usize % 4;
@@ -386,18 +414,15 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 return Ok(false);
             };
             let value = self.bits_of(&builder, value)?;
-            match whole {
-                Some(whole) => builder.build_call(
-                    self.even_stores[exponent],
-                    &[address.into(), value.into(), whole.into()],
-                    "",
-                )?,
-                None => builder.build_call(
-                    self.stores[exponent],
-                    &[address.into(), value.into()],
-                    "",
-                )?,
+            let (hook, whole) = match how {
+                How::Even(whole) => (self.even_stores[exponent], Some(whole)),
+                How::Known => (self.known_stores[exponent], None),
+                How::Recorded => (self.stores[exponent], None),
             };
+            let arguments = [address.into(), value.into()].into_iter();
+            let arguments: Vec<BasicMetadataValueEnum> =
+                arguments.chain(whole.map(|whole| whole.into())).collect();
+            builder.build_call(hook, &arguments, "")?;
             place.erase_from_basic_block();
             return Ok(true);
         }
@@ -406,20 +431,21 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let float = || FloatValue::try_from(place).map(BasicValueEnum::from);
         let old = int.or_else(|_| pointer()).or_else(|_| float()).ok();
         let Some(old) = old.filter(|old| fits(context, *old, size)) else { return Ok(false) };
-        let call = match whole {
-            Some(whole) => builder.build_call(
+        let call = match how {
+            How::Even(whole) => builder.build_call(
                 self.even_loads[exponent],
                 &[address.into(), whole.into()],
                 "",
             )?,
-            None if matches!(old, BasicValueEnum::FloatValue(_)) => {
+            How::Known => builder.build_call(self.known_loads[exponent], &[address.into()], "")?,
+            How::Recorded if matches!(old, BasicValueEnum::FloatValue(_)) => {
                 let site = self.next_site.get() + 1;
                 self.next_site.set(site);
                 let site = context.i64_type().const_int(site, false);
                 let load = self.float_loads[usize::from(size == 8)];
                 builder.build_call(load, &[address.into(), site.into()], "")?
             }
-            None => builder.build_call(self.loads[exponent], &[address.into()], "")?,
+            How::Recorded => builder.build_call(self.loads[exponent], &[address.into()], "")?,
         };
         let Some(BasicValueEnum::IntValue(found)) = call.try_as_basic_value().basic() else {
             return Ok(false);

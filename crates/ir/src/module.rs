@@ -232,4 +232,6 @@ pub struct Program {
     /// The unit each function came from, for messages.
     pub units: Vec<String>,
     pub function_units: Vec<u32>,
+    /// The unit each global came from.
+    pub global_units: Vec<u32>,
 }

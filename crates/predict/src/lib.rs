@@ -4,4 +4,4 @@
 pub mod order;
 pub mod recorded;
 
-pub use recorded::recorded_order;
+pub use recorded::{recorded_order, with_all_records};

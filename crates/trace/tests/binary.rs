@@ -52,6 +52,9 @@ fn record() -> impl Strategy<Value = Record> {
                 sequence
             }
         ),
+        (any::<u64>(), any::<u8>()).prop_map(|(count, check)| Record::Derived { count, check }),
+        (any::<u64>(), any::<u64>())
+            .prop_map(|(address, value)| Record::Content { address, value }),
         any::<u64>().prop_map(|function| Record::Unwind { function }),
         any::<u64>().prop_map(|buffer| Record::Jumped { buffer }),
         any::<u64>().prop_map(|rounds| Record::Loop { rounds }),

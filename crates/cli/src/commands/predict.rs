@@ -247,11 +247,10 @@ pub fn record_and_predict(
     let bytes = std::fs::read(file.path())?;
     let recording = Recording::load(&bytes)?;
     let mut report = predict_recorded(options, &recording, Some(capture))?;
-    if options.size.is_some_and(|size| bytes.len() as u64 >= size) {
-        let text = format!(
-            "only the first {} MB of the run's events were recorded",
-            bytes.len() / 1_000_000
-        );
+    let spent = bytes.len() as u64 + 2 * recording.derived_accesses();
+    if options.size.is_some_and(|size| spent >= size) {
+        let text =
+            format!("only the first {} MB of the run's events were recorded", spent / 1_000_000);
         report.notes.push(Note::weakens(Engine::Predict, text));
     }
     if let Some(trouble) = run.trouble {
@@ -261,11 +260,8 @@ pub fn record_and_predict(
     Ok(report)
 }
 
-fn predict_recorded(
-    options: &PredictArgs,
-    recording: &Recording,
-    capture: Option<&Capture>,
-) -> anyhow::Result<Report> {
+/// The program of a recording, as the trace names its bitcode.
+pub fn recorded_program(recording: &Recording) -> anyhow::Result<racewarden_ir::Program> {
     let bitcode: Vec<PathBuf> = recording.header.all("bitcode").map(PathBuf::from).collect();
     if bitcode.is_empty() {
         bail!("the trace names no bitcode");
@@ -273,7 +269,15 @@ fn predict_recorded(
     if let Some(gone) = bitcode.iter().find(|path| !path.is_file()) {
         bail!("the recorded bitcode {} is gone; record the run again", gone.display());
     }
-    let program = racewarden_ir::link(racewarden_bitcode::lower_units(&bitcode, true)?);
+    Ok(racewarden_ir::link(racewarden_bitcode::lower_units(&bitcode, true)?))
+}
+
+fn predict_recorded(
+    options: &PredictArgs,
+    recording: &Recording,
+    capture: Option<&Capture>,
+) -> anyhow::Result<Report> {
+    let program = recorded_program(recording)?;
     let detector = match (options.order_only, options.no_branches) {
         (true, _) => Detector::OrderOnly,
         (_, true) => Detector::NoBranches,

@@ -77,7 +77,13 @@ fn recording(path: &Path) -> anyhow::Result<Recording> {
 fn order(path: &Path) -> anyhow::Result<OrderTrace> {
     let bytes = read(path)?;
     if Recording::is_trace(&bytes) {
-        return Ok(racewarden_predict::recorded_order(&recording(path)?).trace);
+        let mut recording = recording(path)?;
+        if recording.derived_accesses() > 0 {
+            let named = || path.display().to_string();
+            let program = super::predict::recorded_program(&recording).with_context(named)?;
+            recording = racewarden_predict::with_all_records(&program, recording);
+        }
+        return Ok(racewarden_predict::recorded_order(&recording).trace);
     }
     let found = text::read(&bytes).with_context(|| path.display().to_string())?;
     for message in text::repair_messages(&found.repairs) {
@@ -132,7 +138,10 @@ fn stats(path: &Path) -> anyhow::Result<()> {
         for record in recording.threads.iter().flat_map(|thread| &thread.records) {
             *counts.entry(name_of(record)).or_default() += 1;
         }
-        let total: u64 = counts.values().sum();
+        let records: u64 = counts.values().sum();
+        let derived = recording.derived_accesses();
+        let told = counts.remove("derived").unwrap_or(0);
+        let total = (records - told).saturating_add(derived);
         let header = |key: &str| recording.header.get(key).unwrap_or("?").to_owned();
         let version = racewarden_trace::binary::VERSION;
         lines.push(("format", format!("racewarden trace, version {version}")));
@@ -140,6 +149,7 @@ fn stats(path: &Path) -> anyhow::Result<()> {
         lines.push(("build", header("build")));
         lines.push(("threads", recording.threads.len().to_string()));
         lines.push(("events", total.to_string()));
+        lines.push(("computed", derived.to_string()));
         lines.push(("bytes", bytes.len().to_string()));
         let per_event = bytes.len() as f64 / total.max(1) as f64;
         lines.push(("per event", format!("{per_event:.2} bytes")));
@@ -182,7 +192,9 @@ fn name_of(record: &Record) -> &'static str {
         Record::Unwind { .. } => "unwind",
         Record::Jumped { .. } => "jump",
         Record::Loop { .. } => "loop",
-        Record::Again => "again",
+        Record::Again { .. } => "again",
+        Record::Derived { .. } => "derived",
+        Record::Content { .. } => "content",
         Record::Range { .. } => "range",
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn merge(modules: Vec<Module>) -> Program {
     for (index, (module, owned)) in modules.into_iter().zip(owned).enumerate() {
         mappings[index].move_module(module, &owned, &mut program.module);
         program.function_units.resize(program.module.functions.len(), index as u32);
+        program.global_units.resize(program.module.globals.len(), index as u32);
     }
     program
 }

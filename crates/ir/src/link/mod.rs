@@ -16,7 +16,8 @@ pub fn link(mut modules: Vec<Module>) -> Program {
         let module = modules.remove(0);
         let units = vec![module.name.clone()];
         let function_units = vec![0; module.functions.len()];
-        return Program { module, units, function_units };
+        let global_units = vec![0; module.globals.len()];
+        return Program { module, units, function_units, global_units };
     }
     merge::merge(modules)
 }

@@ -19,7 +19,7 @@ use super::path::{EventKind, Extent, PathEvent, Spot, ThreadPath};
 use super::scene::{Scene, access_of, follow_locks};
 use super::shape::{KnownPairs, Shape, SiteFilter};
 use super::tracks::End;
-use super::walk::{Image, walk};
+use super::walk::{Image, expanded, walk};
 use crate::order;
 
 /// How far the ladder is climbed.
@@ -142,11 +142,16 @@ pub fn predict_recording(
     known: &KnownPairs,
 ) -> RecordedPrediction {
     let image = Image::new(program, recording);
+    let (made, cuts) = expanded(&image, recording).unzip();
+    let recording = made.as_ref().unwrap_or(recording);
     let mut places = Places::new(recording);
     let detours = detector == Detector::Full;
     let mut paths = walk(&image, recording, &places, detours);
     if share_more_places(&paths, &mut places) {
         paths = walk(&image, recording, &places, detours);
+    }
+    for (path, cut) in paths.iter_mut().zip(cuts.into_iter().flatten()) {
+        path.cut = cut.or(path.cut.take());
     }
     let allowed = |spot: Spot| filter.is_none_or(|filter| filter.allows(program, spot));
     let spots = Spots::new(&paths, &allowed);

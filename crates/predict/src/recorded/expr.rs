@@ -1,8 +1,10 @@
 //! Values along a recorded path: known numbers, and expressions over what shared reads give.
 //!
-//! Every expression also has the number it had in the recording, so that it can be pinned to it.
+//! Floating-point numbers are only computed from known numbers. Every expression also has the number it had in the recording, so that it can be pinned to it.
 
 use racewarden_ir::{BinaryOp, CastOp, CompareOp};
+
+use super::walk::floating;
 
 /// An expression of the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +118,9 @@ impl Arena {
         if let (Val::Known(_), Val::Known(_)) = (left, right) {
             return Some(Val::Known(value));
         }
+        if is_floating(op) {
+            return None;
+        }
         // A symbolic divisor could be zero under another schedule, and then there is no result.
         let divides =
             matches!(op, BinaryOp::UDiv | BinaryOp::SDiv | BinaryOp::URem | BinaryOp::SRem);
@@ -135,6 +140,9 @@ impl Arena {
         let value = u64::from(eval_compare(op, width, a, b)?);
         if let (Val::Known(_), Val::Known(_)) = (left, right) {
             return Some(Val::Known(value));
+        }
+        if matches!(op, CompareOp::Float(_)) {
+            return None;
         }
         let (left, right) = (self.id_of(left, width)?, self.id_of(right, width)?);
         Some(Val::Symbolic(self.add(ExprKind::Compare(op, left, right), 1, value)))
@@ -193,7 +201,12 @@ pub fn sign_extend(value: u64, width: u32) -> i64 {
     ((value << shift) as i64) >> shift
 }
 
-/// `None` for what has no defined result, and for floating point.
+fn is_floating(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, FAdd | FSub | FMul | FDiv | FRem)
+}
+
+/// `None` for what has no defined result.
 fn eval_binary(op: BinaryOp, width: u32, a: u64, b: u64) -> Option<u64> {
     let (sa, sb) = (sign_extend(a, width), sign_extend(b, width));
     let shift = u32::try_from(b).ok().filter(|&shift| shift < width);
@@ -212,7 +225,7 @@ fn eval_binary(op: BinaryOp, width: u32, a: u64, b: u64) -> Option<u64> {
         BinaryOp::Or => a | b,
         BinaryOp::Xor => a ^ b,
         BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul | BinaryOp::FDiv | BinaryOp::FRem => {
-            return None;
+            return floating::binary(op, width, a, b);
         }
     })
 }
@@ -230,6 +243,6 @@ fn eval_compare(op: CompareOp, width: u32, a: u64, b: u64) -> Option<bool> {
         CompareOp::Sge => sa >= sb,
         CompareOp::Slt => sa < sb,
         CompareOp::Sle => sa <= sb,
-        CompareOp::Float(_) => return None,
+        CompareOp::Float(predicate) => return floating::compare(predicate, width, a, b),
     })
 }

@@ -15,5 +15,5 @@ mod tracks;
 pub mod walk;
 
 pub use detect::{Detector, RecordedPrediction, ValueLimits, predict_recording};
-pub use order::{RecordedOrder, recorded_order};
+pub use order::{RecordedOrder, recorded_order, with_all_records};
 pub use shape::{KnownPairs, SiteFilter};

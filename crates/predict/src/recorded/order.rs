@@ -6,11 +6,13 @@
 //! after the post that allowed it; a `pthread_once` after its routine; a read of a descriptor after
 //! what was written to it; a failed try while the lock is held.
 
+use racewarden_ir::Program;
 use racewarden_trace::binary::{BESIDE, Record, Recording, SyncOp, UNKNOWN_CODE};
 use racewarden_trace::{Event, Kind, Location, OrderTrace, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::locations::{PlaceId, Places, sequence_of};
+use super::walk::{Image, expanded};
 
 /// The order, and which record each event came from.
 #[derive(Debug, Default)]
@@ -22,11 +24,18 @@ pub struct RecordedOrder {
     pub sequences: Vec<u64>,
 }
 
+/// The order of a recording that has a record for every access.
 pub fn recorded_order(recording: &Recording) -> RecordedOrder {
     let places = Places::new(recording);
     order_with(recording, &places, &[], &mut |_, record| {
         Location::number(record as u32 & 0x7fff_ffff)
     })
+}
+
+/// The recording with the records that were left to the reader, if there are any.
+pub fn with_all_records(program: &Program, recording: Recording) -> Recording {
+    let whole = expanded(&Image::new(program, &recording), &recording);
+    whole.map_or(recording, |(whole, _)| whole)
 }
 
 /// The order with locations as `locate(thread, record)` gives them; an access without one is kept

@@ -1,5 +1,6 @@
 //! What instrumented code calls.
 
+use racewarden_trace::binary::derived;
 use racewarden_trace::binary::{AccessTag, BESIDE, Record, SyncOp, UNKNOWN_CODE};
 
 use super::places;
@@ -8,7 +9,7 @@ use super::threads::{self, LOADED, Recorder, sync, with};
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
 #[inline]
-unsafe fn content(address: u64, size: u64) -> u64 {
+pub unsafe fn content(address: u64, size: u64) -> u64 {
     // The usual sizes are single loads; a copy of unknown length would be a call.
     // SAFETY: by the caller's promise.
     unsafe {
@@ -39,6 +40,7 @@ fn remember(recorder: &mut Recorder, granule: u64) {
         // SAFETY: the eight bytes share a page with an accessed one.
         let value = unsafe { content(granule, 8) };
         recorder.buffer.push(&Record::Initial { address: granule, value });
+        *recorder.known_mut(granule) = derived::word(granule, value);
     }
 }
 
@@ -51,14 +53,15 @@ fn remember_all(recorder: &mut Recorder, address: u64, size: u64) {
     }
 }
 
-fn crosses(address: u64, size: u64) -> bool {
+#[inline]
+pub fn crosses(address: u64, size: u64) -> bool {
     (address & 7) + size > 8
 }
 
 /// Runs an access that needs a number while nobody else accesses the place.
 #[cold]
 #[inline(never)]
-fn alone(
+pub fn alone(
     recorder: &mut Recorder,
     (address, size): (u64, u64),
     writes: bool,
@@ -228,7 +231,7 @@ accesses! {
 /// # Safety
 /// `address` is writable for `size` bytes, which is 1, 2, 4 or 8.
 #[inline]
-unsafe fn put(address: u64, size: u64, value: u64) {
+pub unsafe fn put(address: u64, size: u64, value: u64) {
     // SAFETY: by the caller's promise.
     unsafe {
         match size {

@@ -10,6 +10,7 @@
 
 mod channels;
 mod hooks;
+mod known;
 mod memory;
 mod openmp;
 mod places;

@@ -92,6 +92,12 @@ pub fn read(me: Visitor, address: u64, sequence: u64, load: impl FnOnce() -> u64
     (cell.load(Ordering::Acquire) == state).then_some(value)
 }
 
+/// Whether a store would need no number.
+#[inline]
+pub fn may_write(me: Visitor, address: u64) -> bool {
+    me.is_mine(TABLE[index_of(address)].load(Ordering::Acquire))
+}
+
 /// Runs `store` if it needs no number: `None` when it was not run, false when a number is needed
 /// after all.
 #[inline]

@@ -27,6 +27,8 @@ pub struct Recorder {
     pub hold: Option<Hold>,
     /// Loads of floating-point numbers that were recorded, by a hash of where and when.
     pub loaded: Vec<u64>,
+    /// What the thread's reader knows of memory (`known`).
+    pub known: Vec<u64>,
     next: *mut Recorder,
     ended: bool,
 }
@@ -56,6 +58,7 @@ fn new_recorder(number: u32, name: ThreadName) {
         old: 0,
         hold: None,
         loaded: vec![0; LOADED],
+        known: vec![0; super::known::KNOWN],
         next: std::ptr::null_mut(),
         ended: false,
     }));
@@ -271,6 +274,9 @@ fn end_thread() {
     let recorder = unsafe { &mut *(pointer as *mut Recorder) };
     recorder.buffer.flush();
     recorder.ended = true;
+    // The recorder itself stays, for the flush at the end.
+    recorder.known = Vec::new();
+    recorder.loaded = Vec::new();
 }
 
 /// Writes every thread's buffer. Threads that still run may lose their last events.

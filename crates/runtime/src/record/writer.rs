@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
+use racewarden_trace::binary::derived::{check_byte, next_check};
 use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
@@ -22,6 +23,13 @@ static LAST: AtomicU64 = AtomicU64::new(u64::MAX);
 static FILE_LOCK: SpinLock = SpinLock::new();
 /// Numbers the events of all threads in one order.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
+
+/// What an access without a record counts, in bytes: a reader takes as long for it as for others.
+const DERIVED_COST: u64 = 2;
+/// A thread's accesses without records are counted all at once, in bytes.
+const MOST_OWED: u64 = 1 << 20;
+/// So many accesses without records are told even if no record follows.
+const MOST_DERIVED: u64 = 1 << 18;
 
 /// How many bytes more may be written before recording ends.
 static ROOM_LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
@@ -63,10 +71,15 @@ fn append(chunk: &[u8]) {
     if descriptor >= 0 {
         let _guard = FILE_LOCK.lock();
         write_all(descriptor, chunk);
-        let left = ROOM_LEFT.fetch_sub(chunk.len() as i64, Ordering::Relaxed);
-        if left <= chunk.len() as i64 {
-            RECORDING.store(false, Ordering::SeqCst);
-        }
+        spend(chunk.len() as u64);
+    }
+}
+
+/// Takes from what may be written; recording ends when nothing is left.
+fn spend(bytes: u64) {
+    let left = ROOM_LEFT.fetch_sub(bytes as i64, Ordering::Relaxed);
+    if left <= bytes as i64 {
+        RECORDING.store(false, Ordering::SeqCst);
     }
 }
 
@@ -77,6 +90,11 @@ pub struct Buffer {
     pub visitor: Visitor,
     /// The number that the thread drew last.
     pub sequence: u64,
+    /// Accesses since the last record that the reader computes, and the check of all.
+    derived: u64,
+    check: u64,
+    /// What they cost and was not counted yet.
+    owed: u64,
     encoder: Encoder,
     /// A chunk in the making: room for its header, and its content.
     bytes: Vec<u8>,
@@ -97,6 +115,9 @@ impl Buffer {
             thread,
             visitor: Visitor::new(thread, precise),
             sequence: 0,
+            derived: 0,
+            check: 0,
+            owed: 0,
             encoder: Encoder::default(),
             bytes: empty_chunk(),
         }
@@ -111,6 +132,7 @@ impl Buffer {
 
     #[inline]
     pub fn push(&mut self, record: &Record) {
+        self.tell_derived();
         self.encoder.encode(record, &mut self.bytes);
         self.flush_if_full();
     }
@@ -118,6 +140,7 @@ impl Buffer {
     /// A branch decided by a Boolean.
     #[inline]
     pub fn branch(&mut self, taken: bool) {
+        self.tell_derived();
         self.bytes.push(Encoder::branch(taken));
         self.flush_if_full();
     }
@@ -125,6 +148,7 @@ impl Buffer {
     /// A load that is like the one before.
     #[inline]
     pub fn again(&mut self) {
+        self.tell_derived();
         self.bytes.push(Encoder::again());
         self.flush_if_full();
     }
@@ -132,6 +156,7 @@ impl Buffer {
     /// A plain access with the number that was drawn last.
     #[inline]
     pub fn access(&mut self, tag: AccessTag, place: (u64, u32), values: [u64; 2]) {
+        self.tell_derived();
         let length = self.bytes.len();
         const { assert!(ACCESS_ROOM <= ROOM) };
         // SAFETY: there is room for more than one access beyond what the buffer may hold.
@@ -140,6 +165,37 @@ impl Buffer {
         // SAFETY: so many bytes have just been written.
         unsafe { self.bytes.set_len(length + written) };
         self.flush_if_full();
+    }
+
+    /// Counts an access that the reader computes.
+    #[inline]
+    pub fn count_derived(&mut self, word: u64) {
+        self.check = next_check(self.check, word);
+        self.derived += 1;
+        if self.derived == MOST_DERIVED {
+            self.flush_derived();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush_derived(&mut self) {
+        self.tell_derived();
+        self.flush_if_full();
+    }
+
+    /// Writes how many accesses had no record, before the next that has one.
+    #[inline]
+    fn tell_derived(&mut self) {
+        if self.derived != 0 {
+            let record = Record::Derived { count: self.derived, check: check_byte(self.check) };
+            self.encoder.encode(&record, &mut self.bytes);
+            self.owed += self.derived * DERIVED_COST;
+            self.derived = 0;
+            if self.owed > MOST_OWED {
+                spend(std::mem::take(&mut self.owed));
+            }
+        }
     }
 
     pub fn sync(&mut self, op: SyncOp, object: u64, extra: u64) {
@@ -156,6 +212,7 @@ impl Buffer {
 
     #[cold]
     pub fn flush(&mut self) {
+        self.tell_derived();
         if self.bytes.len() > CHUNK_HEADER {
             let (place, content) = self.bytes.split_at_mut(CHUNK_HEADER);
             let length = content.len();

@@ -67,6 +67,13 @@ pub struct RecordedThread {
     pub records: Vec<Record>,
 }
 
+impl RecordedThread {
+    /// The thread with its stream left out.
+    pub fn without_records(&self) -> Self {
+        RecordedThread { number: self.number, name: self.name.clone(), records: Vec::new() }
+    }
+}
+
 /// A trace as it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
@@ -91,6 +98,16 @@ impl Recording {
     /// Whether the bytes start like a trace.
     pub fn is_trace(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
+    }
+
+    /// Accesses that are counted and have no record.
+    pub fn derived_accesses(&self) -> u64 {
+        let records = self.threads.iter().flat_map(|thread| &thread.records);
+        let counts = records.map(|record| match record {
+            Record::Derived { count, .. } => *count,
+            _ => 0,
+        });
+        counts.fold(0, u64::saturating_add)
     }
 
     /// Reads a trace and numbers its events one by one.

@@ -193,8 +193,23 @@ pub enum Record {
         rounds: u64,
     },
     /// A load of a floating-point number that the same instruction loaded before from the same
-    /// place, the thread having drawn no number since.
-    Again,
+    /// place, the thread having drawn no number since. What it found is not written, but a reader
+    /// may know it.
+    Again {
+        value: Option<u64>,
+    },
+    /// So many accesses that the reader computes: where they go follows from what it walked, and
+    /// what they find from what it knows of the thread's memory. `check` is of all of them since
+    /// the thread began (see [`super::derived`]).
+    Derived {
+        count: u64,
+        check: u8,
+    },
+    /// What eight aligned bytes hold before the next access, which the reader could not know.
+    Content {
+        address: u64,
+        value: u64,
+    },
     /// What one access of such a loop touched: `count` pieces, `stride` bytes apart. Their values
     /// are not kept.
     Range {
@@ -255,6 +270,8 @@ const SLOT: u8 = 12;
 const LOOP: u8 = 13;
 const JUMPED: u8 = 24;
 const AGAIN: u8 = 25;
+const DERIVED: u8 = 26;
+const CONTENT: u8 = 27;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
@@ -356,11 +373,12 @@ impl Encoder {
                 out.push(RETURN);
                 signed(out, value as i64);
             }
-            Record::Initial { address, value } => {
-                out.push(INITIAL);
-                signed(out, address.wrapping_sub(self.last.address) as i64);
-                self.last.come_to(address);
-                signed(out, value as i64);
+            Record::Initial { address, value } => self.content(out, INITIAL, address, value),
+            Record::Content { address, value } => self.content(out, CONTENT, address, value),
+            Record::Derived { count, check } => {
+                out.push(DERIVED);
+                unsigned(out, count);
+                out.push(check);
             }
             Record::Sync { op, object, extra, sequence } => {
                 out.push(SYNC);
@@ -382,7 +400,7 @@ impl Encoder {
                 out.push(LOOP);
                 unsigned(out, rounds);
             }
-            Record::Again => out.push(AGAIN),
+            Record::Again { .. } => out.push(AGAIN),
             Record::Range { address, stride, count, size, write, sequence } => {
                 let tag = if write { RANGE_WRITE } else { RANGE_READ };
                 out.push(tag | exponent(size));
@@ -451,6 +469,13 @@ impl Encoder {
             at = put(room, at, zigzag(extended(values[1], size)));
         }
         at
+    }
+
+    fn content(&mut self, out: &mut Vec<u8>, tag: u8, address: u64, value: u64) {
+        out.push(tag);
+        signed(out, address.wrapping_sub(self.last.address) as i64);
+        self.last.come_to(address);
+        signed(out, value as i64);
     }
 
     fn place(&mut self, out: &mut Vec<u8>, address: u64, sequence: u64) {
@@ -526,11 +551,16 @@ impl Decoder {
                 Record::Call { target: self.last.function.wrapping_add(read_signed(bytes)? as u64) }
             }
             RETURN => Record::Return { value: read_signed(bytes)? as u64 },
-            INITIAL => {
+            INITIAL | CONTENT => {
                 let address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
                 self.last.come_to(address);
-                Record::Initial { address, value: read_signed(bytes)? as u64 }
+                let value = read_signed(bytes)? as u64;
+                match tag {
+                    INITIAL => Record::Initial { address, value },
+                    _ => Record::Content { address, value },
+                }
             }
+            DERIVED => Record::Derived { count: read_unsigned(bytes)?, check: take(bytes)? },
             SYNC => {
                 let op = SyncOp::from_number(take(bytes)?)?;
                 let (object, extra) = (read_unsigned(bytes)?, read_unsigned(bytes)?);
@@ -543,7 +573,7 @@ impl Decoder {
                 Record::Unwind { function: self.last.function.wrapping_add(step) }
             }
             JUMPED => Record::Jumped { buffer: read_unsigned(bytes)? },
-            AGAIN => Record::Again,
+            AGAIN => Record::Again { value: None },
             WIDE_READ | WIDE_WRITE => {
                 let (address, sequence) = self.place(bytes)?;
                 let size = read_unsigned(bytes)?;

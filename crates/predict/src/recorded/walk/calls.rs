@@ -1,7 +1,7 @@
 //! Calls: into functions of the program, which are followed, and out of it, where the recording says
 //! what came of them; returns, exceptions and jumps.
 
-use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
+use racewarden_ir::{Callee, FunctionId, InstId, Linkage, Op, Value};
 use racewarden_trace::binary::{Record, SyncOp};
 
 use super::super::expr::Val;
@@ -84,7 +84,7 @@ impl Replay<'_> {
             .map(|id| self.machine.module().name_text(self.machine.function(id).name))
             .unwrap_or("");
         if name.starts_with("llvm.") {
-            let val = self.machine.or_opaque(None, &values);
+            let val = self.machine.intrinsic(name, &values);
             return self.called(inst, val);
         }
         if is_setjmp(name)
@@ -144,6 +144,7 @@ impl Replay<'_> {
         let units = &self.machine.image.program.function_units;
         let unit = |id: FunctionId| units.get(id.index()).copied();
         let caller = self.machine.spot().map(|spot| spot.function);
+        let is_inline = self.machine.function(function).linkage == Linkage::Weak;
         match *record {
             Record::Enter { function: address }
                 if self.machine.image.functions.get(&address) == Some(&function) => {}
@@ -152,7 +153,8 @@ impl Replay<'_> {
         self.argument_of(function)?;
         self.machine.push_frame(function, values);
         if let Some(frame) = self.machine.frames.last_mut() {
-            frame.returns = indirect || caller.and_then(unit) != unit(function);
+            // Every unit that uses an inline function has it.
+            frame.returns = indirect || (!is_inline && caller.and_then(unit) != unit(function));
         }
         Ok(())
     }
@@ -246,10 +248,17 @@ impl Replay<'_> {
         if frame.callback {
             return Ok(());
         }
-        if frame.returns && matches!(self.peek(), Some(Record::Return { .. })) {
-            self.at += 1;
-        }
         let Some(spot) = self.machine.spot() else { return Err(Stop::End) };
+        let mut val = val;
+        if frame.returns
+            && let Some(&Record::Return { value }) = self.peek()
+        {
+            self.at += 1;
+            let ty = self.machine.function(spot.function).inst(spot.inst).ty;
+            if let (Val::Opaque, Some(width)) = (val, self.machine.width(ty)) {
+                val = Val::Known(super::super::expr::mask(value, width));
+            }
+        }
         self.called(spot.inst, val)
     }
 

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::expr::{Arena, ExprId, Val, mask};
 use super::super::locations::{PlaceId, Places};
 use super::super::path::{EventKind, PathEvent, Spot};
-use super::Image;
 use super::private::Slot;
+use super::{Image, floating};
 
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -205,6 +205,9 @@ impl<'a> Machine<'a> {
             Op::Cast { op, value } => {
                 let operand = self.operand(value);
                 let from = self.width_of(value);
+                if let Some(val) = self.float_cast(*op, from, width, operand) {
+                    return Some(val);
+                }
                 let floats = self.is_float(ty) != self.value_is_float(value);
                 let plain = *op == CastOp::BitCast || !floats;
                 let result = match (from, width) {
@@ -228,9 +231,11 @@ impl<'a> Machine<'a> {
             }
             Op::Address { base, offset, indices } => self.address(base, *offset, indices),
             Op::Freeze { value } => self.operand(value),
-            Op::FNeg { value }
-            | Op::ExtractValue { aggregate: value, .. }
-            | Op::VaArg { list: value } => {
+            Op::FNeg { value } => {
+                let operand = self.operand(value);
+                self.of_numbers(&[operand], |numbers| floating::negated(width?, numbers[0]))
+            }
+            Op::ExtractValue { aggregate: value, .. } | Op::VaArg { list: value } => {
                 let operand = self.operand(value);
                 self.or_opaque(None, &[operand])
             }
@@ -259,6 +264,36 @@ impl<'a> Machine<'a> {
             _ => return None,
         };
         Some(result)
+    }
+
+    /// What is computed from numbers alone: everything that goes into it keeps its number.
+    fn of_numbers(&mut self, operands: &[Val], compute: impl FnOnce(&[u64]) -> Option<u64>) -> Val {
+        for &operand in operands {
+            self.pin(operand);
+        }
+        let numbers: Option<Vec<u64>> =
+            operands.iter().map(|operand| self.arena.value_of(*operand)).collect();
+        numbers.and_then(|numbers| compute(&numbers)).map_or(Val::Opaque, Val::Known)
+    }
+
+    pub fn intrinsic(&mut self, name: &str, operands: &[Val]) -> Val {
+        self.of_numbers(operands, |numbers| floating::intrinsic(name, numbers))
+    }
+
+    /// A conversion from or to floating point; `None` for others.
+    fn float_cast(
+        &mut self,
+        op: CastOp,
+        from: Option<u32>,
+        to: Option<u32>,
+        operand: Val,
+    ) -> Option<Val> {
+        use CastOp::*;
+        if !matches!(op, FpTrunc | FpExt | FpToUi | FpToSi | UiToFp | SiToFp) {
+            return None;
+        }
+        self.count_not_computed(None, &[operand], true);
+        Some(self.of_numbers(&[operand], |numbers| floating::cast(op, from?, to?, numbers[0])))
     }
 
     /// The result; or, with everything that went into it pinned, what that gives: an expression that
@@ -298,7 +333,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn is_float(&self, ty: TypeId) -> bool {
+    pub fn is_float(&self, ty: TypeId) -> bool {
         matches!(self.module().types.get(ty), Type::Float { .. })
     }
 

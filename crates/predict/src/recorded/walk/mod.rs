@@ -2,19 +2,22 @@
 //!
 //! The recording says only what the model cannot know; everything else is computed here. Values
 //! are numbers as long as they cannot change with the schedule, and expressions over shared reads
-//! otherwise. What the model does not compute (floating point, wide integers, vectors, inline
-//! assembly, code outside) becomes *opaque*: its inputs are pinned to what they were, so its result
+//! otherwise; floating point only as numbers. What the model does not compute (wide integers, vectors,
+//! inline assembly, code outside) becomes *opaque*: its inputs are pinned to what they were, so its result
 //! is what it was, and the recording gives it where it reaches memory or a branch.
 //!
 //! Loops over arrays that the recorder wrote down as a whole are passed over (`even`). What it left
-//! out because it can be computed here, is: branches, and local memory (`private`).
+//! out because it can be computed here, is: branches, local memory (`private`), and, before all else,
+//! the records of accesses (`derive`).
 //!
 //! A stream that does not fit the program ends the thread's path there: what came before is still
 //! a path of the program.
 
 mod calls;
+mod derive;
 mod even;
 mod explore;
+pub(super) mod floating;
 mod machine;
 mod private;
 mod replay;
@@ -26,6 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::Places;
 use super::path::ThreadPath;
+pub use derive::expanded;
 pub use machine::NotComputed;
 
 /// The program and where its symbols lay in the recorded run.
@@ -64,7 +68,6 @@ impl<'p> Image<'p> {
             entered: FxHashSet::default(),
             left_out: vec![None; module.function_ids().count()],
         };
-        let mut globals: FxHashMap<&str, Vec<u64>> = FxHashMap::default();
         for symbol in &recording.symbols {
             let name = symbol.name.as_str();
             match symbol.kind {
@@ -81,21 +84,42 @@ impl<'p> Image<'p> {
                         };
                     }
                 }
-                SymbolKind::Global => globals.entry(name).or_default().push(symbol.address),
-                SymbolKind::LeftOut => {}
+                SymbolKind::Global | SymbolKind::LeftOut => {}
             }
         }
         image.find_left_out(recording);
-        for id in module.global_ids() {
-            let global = module.global(id);
-            // Two statics of one name cannot be told apart by it: their addresses stay unknown.
-            if let Some([address]) = globals.get(module.name_text(global.name)).map(Vec::as_slice)
-                && !global.thread_local
+        image.find_globals(recording);
+        image
+    }
+
+    /// Where the globals lie. A `static` is one of its unit; of the others there is one of a name.
+    fn find_globals(&mut self, recording: &Recording) {
+        let module = &self.program.module;
+        let units = &self.program.global_units;
+        let of_unit = |id: GlobalId| {
+            let internal = module.global(id).linkage == Linkage::Internal;
+            internal.then(|| units.get(id.index()).copied().unwrap_or(0))
+        };
+        let mut statics: FxHashMap<(&str, u32), GlobalId> = FxHashMap::default();
+        let mut others: FxHashMap<&str, GlobalId> = FxHashMap::default();
+        for id in module.global_ids().filter(|id| !module.global(*id).thread_local) {
+            let name = module.name_text(module.global(id).name);
+            match of_unit(id) {
+                Some(unit) => statics.insert((name, unit), id),
+                None => others.insert(name, id),
+            };
+        }
+        let mut clashes = FxHashSet::default();
+        for symbol in recording.symbols.iter().filter(|s| s.kind == SymbolKind::Global) {
+            let name = symbol.name.as_str();
+            let found = statics.get(&(name, symbol.unit)).or_else(|| others.get(name));
+            if let Some(&id) = found
+                && *self.global_addresses.entry(id).or_insert(symbol.address) != symbol.address
             {
-                image.global_addresses.insert(id, *address);
+                clashes.insert(id);
             }
         }
-        image
+        self.global_addresses.retain(|id, _| !clashes.contains(id));
     }
 
     fn find_left_out(&mut self, recording: &Recording) {

@@ -63,11 +63,27 @@ impl Machine<'_> {
 
     /// The slot comes into being; its address.
     pub fn open_slot(&mut self, inst: InstId) -> Val {
+        let words = self.first_words(inst);
         if let Some(frame) = self.frames.last_mut() {
             frame.slots.retain(|slot| slot.inst != inst);
-            frame.slots.push(Slot { inst, words: Vec::new() });
+            frame.slots.push(Slot { inst, words });
         }
         Val::Known(base_of(inst))
+    }
+
+    /// The recorder lets small slots start as zero.
+    fn first_words(&self, inst: InstId) -> Vec<Word> {
+        const MOST_ZEROED: u64 = 256;
+        let Some(frame) = self.frames.last() else { return Vec::new() };
+        match self.function(frame.function).inst(inst).op {
+            Op::Alloca { size, count: Value::Int { bits, .. }, .. }
+                if size.saturating_mul(bits) <= MOST_ZEROED =>
+            {
+                let zero = Word { mask: u8::MAX, ..Word::default() };
+                vec![zero; (size * bits).div_ceil(8) as usize]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn slot_mut(&mut self, inst: InstId) -> Option<&mut Slot> {

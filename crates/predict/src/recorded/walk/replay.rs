@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::super::expr::{ExprKind, Val};
 use super::super::locations::{PlaceId, Places, extent_of};
 use super::super::path::{EventKind, Spot, ThreadPath};
+use super::derive::Derivation;
 use super::machine::Machine;
 use super::{Image, explore};
 
@@ -36,17 +37,7 @@ pub(super) fn walk_thread(
     detours: bool,
 ) -> ThreadPath {
     let stream = &recording.threads[thread];
-    let mut replay = Replay {
-        machine: Machine::new(image, places, thread as u32),
-        records: &stream.records,
-        at: 0,
-        thread,
-        detours: Vec::new(),
-        explored: FxHashMap::default(),
-        explores: detours,
-        saved: FxHashMap::default(),
-        unrecorded: 0,
-    };
+    let mut replay = Replay::new(image, recording, places, thread, detours);
     let stop = replay.top_level();
     let cut = match stop {
         Err(Stop::Mismatch(text)) => Some(text),
@@ -75,27 +66,63 @@ pub(super) struct Replay<'a> {
     pub(super) saved: FxHashMap<u64, (usize, Spot)>,
     /// Branches since the last record.
     unrecorded: u64,
+    /// While records are made that were left out.
+    pub(super) derivation: Option<Derivation>,
 }
 
 impl<'a> Replay<'a> {
-    /// The next record that is not only about initial contents.
+    pub(super) fn new(
+        image: &'a Image,
+        recording: &'a Recording,
+        places: &'a Places,
+        thread: usize,
+        explores: bool,
+    ) -> Self {
+        Replay {
+            machine: Machine::new(image, places, thread as u32),
+            records: &recording.threads[thread].records,
+            at: 0,
+            thread,
+            detours: Vec::new(),
+            explored: FxHashMap::default(),
+            explores,
+            saved: FxHashMap::default(),
+            unrecorded: 0,
+            derivation: None,
+        }
+    }
+
+    /// The next record that is not only about initial contents; none while accesses without records
+    /// are to come.
     pub(super) fn peek(&mut self) -> Option<&'a Record> {
-        while let Some(Record::Initial { .. }) = self.records.get(self.at) {
+        if self.derivation.as_ref().is_some_and(Derivation::is_within) {
+            return None;
+        }
+        while let Some(Record::Initial { address, value }) = self.records.get(self.at) {
+            if let Some(derivation) = &mut self.derivation {
+                derivation.learn(*address, *value);
+            }
             self.at += 1;
         }
         self.records.get(self.at)
     }
 
     pub(super) fn next(&mut self) -> Result<(usize, &'a Record), Stop> {
+        self.check_due()?;
         let record = self.peek().ok_or(Stop::End)?;
         self.at += 1;
         self.unrecorded = 0;
         Ok((self.at - 1, record))
     }
 
-    /// The next record of the current function itself. A function that starts where none is called
-    /// is a signal's handler.
+    /// The next record of the current function itself.
     pub(super) fn own(&mut self) -> Result<(usize, &'a Record), Stop> {
+        self.interruptions()?;
+        self.next()
+    }
+
+    /// A function that starts where none is called is a signal's handler.
+    pub(super) fn interruptions(&mut self) -> Step {
         while let Some(record) = self.peek() {
             match *record {
                 Record::Enter { function } => {
@@ -110,7 +137,7 @@ impl<'a> Replay<'a> {
                 _ => break,
             }
         }
-        self.next()
+        Ok(())
     }
 
     pub(super) fn mismatch(&self, wanted: &str, found: &Record) -> Stop {
@@ -126,7 +153,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Functions that are called by nobody in the program: main, constructors, thread starts.
-    fn top_level(&mut self) -> Step {
+    pub(super) fn top_level(&mut self) -> Step {
         loop {
             let (_, record) = self.next()?;
             match *record {
@@ -203,6 +230,17 @@ impl<'a> Replay<'a> {
                 let address = self.machine.open_slot(spot.inst);
                 self.machine.set(spot.inst, address);
                 self.machine.advance();
+                Ok(())
+            }
+            Op::Load { address, size, .. }
+                if self.may_be_made()
+                    && self.make_load(spot.inst, instruction.ty, address, *size as u32)? =>
+            {
+                Ok(())
+            }
+            Op::Store { address, value, size, .. }
+                if self.may_be_made() && self.make_store(address, value, *size as u32)? =>
+            {
                 Ok(())
             }
             Op::Load { address, order, .. } => {
@@ -311,7 +349,7 @@ impl<'a> Replay<'a> {
                 self.whole(number, sequence, false, atomic);
                 (8, Val::Opaque)
             }
-            Record::Again => (8, Val::Opaque),
+            Record::Again { value } => (8, value.map_or(Val::Opaque, Val::Known)),
             _ => return Err(self.mismatch("a load", record)),
         };
         let val = self.machine.loaded(ty, size, val);

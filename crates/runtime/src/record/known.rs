@@ -1,0 +1,217 @@
+//! Accesses at addresses that the reader computes.
+//!
+//! Most of what a program does follows from what it did before. The reader walks the same
+//! instructions, so it knows where such an access goes, and what it finds there as long as only this
+//! thread's recorded accesses wrote it. So each thread keeps, for eight aligned bytes, what its
+//! reader knows them to hold; an access that finds just that, and needs no new number, is counted
+//! and no more. Whatever else wrote there (another thread, a library, a loop that is recorded as a
+//! whole) shows as another content, which is then told.
+//!
+//! The table is direct-mapped: a word stands for address and content together
+//! (`racewarden_trace::binary::derived`), so bytes that share a place push each other out, which
+//! costs a record and no more. Its places follow the addresses, so that an array is walked in
+//! neighbouring places of the table, too.
+
+use racewarden_trace::binary::derived::{part, with_part, word};
+use racewarden_trace::binary::{AccessTag, Record};
+
+use super::hooks::{alone, content, crosses, put};
+use super::places;
+use super::threads::{Recorder, with};
+
+/// Words of a thread's table: 8 MB, of which only what is used takes memory.
+pub const KNOWN: usize = 1 << 20;
+
+impl Recorder {
+    /// Where the word of eight bytes is kept.
+    #[inline]
+    pub fn known_mut(&mut self, granule: u64) -> &mut u64 {
+        // SAFETY: the remainder is below the table's length.
+        unsafe { self.known.get_unchecked_mut((granule >> 3) as usize % KNOWN) }
+    }
+
+    /// Tells what eight bytes hold, unless the reader knows.
+    #[inline]
+    fn tell(&mut self, granule: u64, whole: u64) {
+        let now = word(granule, whole);
+        if *self.known_mut(granule) != now {
+            self.tell_content(granule, whole);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_content(&mut self, granule: u64, whole: u64) {
+        self.buffer.push(&Record::Content { address: granule, value: whole });
+        *self.known_mut(granule) = word(granule, whole);
+    }
+
+    /// Counts an access that left `whole`.
+    #[inline]
+    fn count(&mut self, granule: u64, whole: u64) {
+        let now = word(granule, whole);
+        *self.known_mut(granule) = now;
+        self.buffer.count_derived(now);
+    }
+}
+
+#[inline(always)]
+fn load<const SIZE: u64>(address: u64) -> u64 {
+    let mut found = None;
+    with(|recorder| {
+        if crosses(address, SIZE) {
+            found = Some(load_apart(recorder, address, SIZE));
+            return;
+        }
+        let granule = address & !7;
+        let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+        // SAFETY: the program loads some of these eight bytes, and the others share their page.
+        let seen = places::read(visitor, address, sequence, || unsafe { content(granule, 8) });
+        let whole = match seen {
+            Some(whole) => {
+                recorder.tell(granule, whole);
+                recorder.count(granule, whole);
+                whole
+            }
+            None => load_alone(recorder, address, SIZE),
+        };
+        found = Some(part(whole, address & 7, SIZE));
+    });
+    // SAFETY: the program loads these bytes here.
+    found.unwrap_or_else(|| unsafe { content(address, SIZE) })
+}
+
+/// A load that needs a number.
+#[cold]
+#[inline(never)]
+fn load_alone(recorder: &mut Recorder, address: u64, size: u64) -> u64 {
+    let granule = address & !7;
+    // SAFETY: as for other loads.
+    let whole = alone(recorder, (address, size), false, || unsafe { content(granule, 8) });
+    if size < 8 {
+        recorder.tell(granule, whole);
+    }
+    let value = part(whole, address & 7, size);
+    recorder.buffer.access(AccessTag::Load, (address, size as u32), [value, 0]);
+    *recorder.known_mut(granule) = word(granule, whole);
+    whole
+}
+
+/// A load across two words: what it finds is not remembered.
+#[cold]
+#[inline(never)]
+fn load_apart(recorder: &mut Recorder, address: u64, size: u64) -> u64 {
+    // SAFETY: the program loads these bytes here.
+    let value = alone(recorder, (address, size), false, || unsafe { content(address, size) });
+    recorder.buffer.access(AccessTag::Load, (address, size as u32), [value, 0]);
+    value
+}
+
+#[inline(always)]
+fn store<const SIZE: u64>(address: u64, value: u64) {
+    let mut done = false;
+    with(|recorder| {
+        done = true;
+        if crosses(address, SIZE) {
+            return store_apart(recorder, address, SIZE, value);
+        }
+        let granule = address & !7;
+        if !places::may_write(recorder.buffer.visitor, address) {
+            return store_alone(recorder, address, SIZE, value);
+        }
+        let mut whole = value;
+        if SIZE < 8 {
+            // SAFETY: the program stores to some of these eight bytes; the others share their page.
+            let before = unsafe { content(granule, 8) };
+            recorder.tell(granule, before);
+            whole = with_part(before, address & 7, SIZE, part(value, 0, SIZE));
+        }
+        // SAFETY: the program stores these bytes here.
+        let stored = places::write(recorder.buffer.visitor, address, || unsafe {
+            put(address, SIZE, value);
+        });
+        match stored {
+            Some(true) => recorder.count(granule, whole),
+            _ => store_disturbed(recorder, (address, SIZE), [value, whole], stored.is_some()),
+        }
+    });
+    if !done {
+        // SAFETY: the program stores these bytes here.
+        unsafe { put(address, SIZE, value) };
+    }
+}
+
+/// Another thread came in between.
+#[cold]
+#[inline(never)]
+fn store_disturbed(
+    recorder: &mut Recorder,
+    (address, size): (u64, u64),
+    [value, whole]: [u64; 2],
+    is_stored: bool,
+) {
+    if !is_stored {
+        return store_alone(recorder, address, size, value);
+    }
+    recorder.buffer.number();
+    recorder.buffer.access(AccessTag::Store, (address, size as u32), [value, 0]);
+    *recorder.known_mut(address & !7) = word(address & !7, whole);
+}
+
+/// A store that needs a number.
+#[cold]
+#[inline(never)]
+fn store_alone(recorder: &mut Recorder, address: u64, size: u64, value: u64) {
+    let granule = address & !7;
+    let before = alone(recorder, (address, size), true, || {
+        // SAFETY: as for other stores.
+        unsafe {
+            let before = content(granule, 8);
+            put(address, size, value);
+            before
+        }
+    });
+    if size < 8 {
+        recorder.tell(granule, before);
+    }
+    recorder.buffer.access(AccessTag::Store, (address, size as u32), [value, 0]);
+    let whole = with_part(before, address & 7, size, part(value, 0, size));
+    *recorder.known_mut(granule) = word(granule, whole);
+}
+
+/// A store across two words.
+#[cold]
+#[inline(never)]
+fn store_apart(recorder: &mut Recorder, address: u64, size: u64, value: u64) {
+    alone(recorder, (address, size), true, || {
+        // SAFETY: the program stores these bytes here.
+        unsafe { put(address, size, value) };
+        0
+    });
+    recorder.buffer.access(AccessTag::Store, (address, size as u32), [value, 0]);
+}
+
+macro_rules! known_accesses {
+    ($($size:literal $load:ident $store:ident;)*) => {$(
+        /// # Safety
+        /// In place of a load.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $load(address: u64) -> u64 {
+            load::<$size>(address)
+        }
+
+        /// # Safety
+        /// In place of a store.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $store(address: u64, value: u64) {
+            store::<$size>(address, value);
+        }
+    )*};
+}
+
+known_accesses! {
+    1 __racewarden_record_known_load1 __racewarden_record_known_store1;
+    2 __racewarden_record_known_load2 __racewarden_record_known_store2;
+    4 __racewarden_record_known_load4 __racewarden_record_known_store4;
+    8 __racewarden_record_known_load8 __racewarden_record_known_store8;
+}
