@@ -3,7 +3,8 @@
 //! It computes whole numbers, pointers and floating-point numbers of up to 64 bits, the latter as the
 //! standard rounds them: not where the compiler may take liberties (`-ffast-math`, products that are
 //! fused with sums). It does not compute vectors, structures, wide numbers, or what comes out of
-//! loops that are recorded as a whole.
+//! loops that are recorded as a whole. Arguments of functions it knows in any case: either their caller
+//! is one whose arguments it computes, or the function's start records them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,10 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 
+use inkwell::values::InstructionValue;
+
 use crate::derived::{Derived, instructions, is_plain, is_simple};
+use crate::record::normal_destination;
 
 /// Values that the reader may not know. Everything of the right kind is taken to be known until
 /// something that it comes from is not.
@@ -52,10 +56,11 @@ impl<'d> Unknown<'d> {
             // SAFETY: parameters and instructions of a live function.
             unsafe {
                 let is_private = derived.private_functions.contains(&function);
+                let told = told_parameters(function);
                 for index in 0..LLVMCountParams(function) {
                     let parameter = LLVMGetParam(function, index);
-                    let told = is_private || derived.entered_functions.contains(&function);
-                    if !told || !is_number(LLVMTypeOf(parameter)) {
+                    let is_told = is_private || told.contains(&parameter);
+                    if !is_told || !is_number(LLVMTypeOf(parameter)) || is_copied(function, index) {
                         unknown.values.insert(parameter);
                     }
                 }
@@ -112,9 +117,10 @@ impl<'d> Unknown<'d> {
             for call in calls {
                 // SAFETY: a call of the function; the counts may differ where types do not agree.
                 unsafe {
+                    let agrees =
+                        LLVMGetCalledFunctionType(*call) == LLVMGlobalGetValueType(*function);
                     for index in 0..LLVMCountParams(*function) {
-                        let given = index < LLVMGetNumArgOperands(*call);
-                        if !given || self.has(LLVMGetOperand(*call, index)) {
+                        if !agrees || self.has(LLVMGetOperand(*call, index)) {
                             self.values.insert(LLVMGetParam(*function, index));
                         }
                     }
@@ -140,6 +146,29 @@ impl<'d> Unknown<'d> {
             if !is_known {
                 self.slots.insert(slot);
             }
+        }
+    }
+
+    /// Whether the reader knows all that the call hands over, so that the function called need not
+    /// record it.
+    ///
+    /// # Safety
+    /// The instruction is a call or invoke.
+    pub(crate) unsafe fn knows_arguments(&self, call: LLVMValueRef) -> bool {
+        // SAFETY: as the caller says; the callee is asked by its kind.
+        unsafe {
+            let callee = LLVMGetCalledValue(call);
+            if !LLVMIsAFunction(callee).is_null() && LLVMIsDeclaration(callee) == 0 {
+                let agrees = LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee);
+                if self.derived.private_functions.contains(&callee) || !agrees {
+                    return false;
+                }
+            }
+            LLVMIsAInlineAsm(callee).is_null()
+                && (0..LLVMGetNumArgOperands(call)).all(|index| {
+                    let argument = LLVMGetOperand(call, index);
+                    !is_number(LLVMTypeOf(argument)) || !self.has(argument)
+                })
         }
     }
 
@@ -210,7 +239,7 @@ impl<'d> Unknown<'d> {
                             && !self.derived.private.contains(&instruction)
                     }
                 },
-                LLVMCall => self.knows_result(instruction),
+                LLVMCall | LLVMInvoke => self.knows_result(instruction),
                 _ => false,
             }
         }
@@ -228,7 +257,7 @@ impl<'d> Unknown<'d> {
                 return false;
             }
             if LLVMIsDeclaration(callee) == 0 {
-                return self.derived.private_functions.contains(&callee)
+                return is_final(callee)
                     && self
                         .results
                         .get(&callee)
@@ -241,8 +270,60 @@ impl<'d> Unknown<'d> {
                     && (0..LLVMGetNumArgOperands(call))
                         .all(|index| !self.has(LLVMGetOperand(call, index)));
             }
-            is_simple(LLVMTypeOf(call)) && LLVMGetTailCallKind(call) != LLVMTailCallKindMustTail
+            let comes_back = match LLVMGetInstructionOpcode(call) {
+                LLVMOpcode::LLVMInvoke => normal_destination(InstructionValue::new(call)).is_some(),
+                _ => LLVMGetTailCallKind(call) != LLVMTailCallKindMustTail,
+            };
+            is_simple(LLVMTypeOf(call)) && comes_back
         }
+    }
+}
+
+/// How many arguments a function's start can record.
+pub(crate) const MOST_TOLD: usize = 6;
+
+/// The parameters that a function's start records, unless its caller tells them.
+///
+/// # Safety
+/// The function is alive.
+pub(crate) unsafe fn told_parameters(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: as the caller says.
+    unsafe {
+        (0..LLVMCountParams(function))
+            .map(|index| LLVMGetParam(function, index))
+            .filter(|parameter| is_number(LLVMTypeOf(*parameter)))
+            .take(MOST_TOLD)
+            .collect()
+    }
+}
+
+/// Whether the function gets a copy of what the argument points to: at another address.
+///
+/// # Safety
+/// The function is alive.
+unsafe fn is_copied(function: LLVMValueRef, index: u32) -> bool {
+    ["byval", "inalloca", "preallocated"].iter().any(|name| {
+        // SAFETY: as the caller says; parameters are counted from 1.
+        unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            !LLVMGetEnumAttributeAtIndex(function, index + 1, kind).is_null()
+        }
+    })
+}
+
+/// Whether calls of the function run this body of it, or an equal one.
+///
+/// # Safety
+/// The function is alive.
+unsafe fn is_final(function: LLVMValueRef) -> bool {
+    // SAFETY: as the caller says.
+    match unsafe { LLVMGetLinkage(function) } {
+        LLVMLinkage::LLVMInternalLinkage
+        | LLVMLinkage::LLVMPrivateLinkage
+        | LLVMLinkage::LLVMExternalLinkage
+        | LLVMLinkage::LLVMLinkOnceODRLinkage
+        | LLVMLinkage::LLVMWeakODRLinkage => true,
+        _ => false,
     }
 }
 

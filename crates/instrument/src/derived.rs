@@ -31,10 +31,10 @@ use crate::computable::Unknown;
 pub(crate) struct Derived {
     /// Functions that are only called by this unit, by name: their start is not recorded.
     pub private_functions: HashSet<LLVMValueRef>,
-    /// Functions that threads may start with: their argument is recorded.
-    pub entered_functions: HashSet<LLVMValueRef>,
     /// Slots that only their function reaches, and the loads and stores of them.
     pub private: HashSet<LLVMValueRef>,
+    /// Calls, of functions that may not be this unit's, whose arguments the reader computes.
+    pub told_calls: HashSet<LLVMValueRef>,
     /// Branches whose way the reader computes.
     pub branches: HashSet<LLVMValueRef>,
     /// Loads and stores whose address the reader computes, and what these store.
@@ -56,8 +56,6 @@ impl Derived {
                     && is_only_called(function)
                 {
                     derived.private_functions.insert(function);
-                } else if takes_one_pointer(function) {
-                    derived.entered_functions.insert(function);
                 }
                 for slot in instructions(function) {
                     if LLVMGetInstructionOpcode(slot) == LLVMOpcode::LLVMAlloca {
@@ -85,6 +83,7 @@ impl Derived {
             .collect();
         let unknown = Unknown::of(&functions, self, loops);
         let (mut branches, mut known) = (HashSet::new(), HashSet::new());
+        let mut told_calls = HashSet::new();
         for &function in &functions {
             // SAFETY: instructions of a live function, asked by their kind.
             unsafe {
@@ -104,12 +103,18 @@ impl Derived {
                         {
                             known.insert(place);
                         }
+                        LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke
+                            if unknown.knows_arguments(place) =>
+                        {
+                            told_calls.insert(place);
+                        }
                         _ => {}
                     }
                 }
             }
         }
         (self.branches, self.known) = (branches, known);
+        self.told_calls = told_calls;
     }
 
     /// Lets private slots start as zero, and live as long as their function: the reader knows no
@@ -136,10 +141,7 @@ impl Derived {
 
     /// The function's kind in the table of symbols.
     pub(crate) fn kind_of(&self, function: LLVMValueRef) -> u64 {
-        if self.private_functions.contains(&function) {
-            return 2;
-        }
-        if self.entered_functions.contains(&function) { 4 } else { 0 }
+        if self.private_functions.contains(&function) { 2 } else { 0 }
     }
 
     /// Whether the instruction has no record.
@@ -225,23 +227,6 @@ unsafe fn is_only_called(function: LLVMValueRef) -> bool {
                     && (0..LLVMGetNumArgOperands(user))
                         .all(|index| LLVMGetOperand(user, index) != function)
             })
-    }
-}
-
-/// Whether the function may be what a thread starts with.
-///
-/// # Safety
-/// The function is alive.
-unsafe fn takes_one_pointer(function: LLVMValueRef) -> bool {
-    // SAFETY: as the caller says.
-    unsafe {
-        let ty = LLVMGlobalGetValueType(function);
-        let result = LLVMGetTypeKind(LLVMGetReturnType(ty));
-        LLVMCountParams(function) == 1
-            && LLVMIsFunctionVarArg(ty) == 0
-            && result == LLVMTypeKind::LLVMPointerTypeKind
-            && LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, 0)))
-                == LLVMTypeKind::LLVMPointerTypeKind
     }
 }
 

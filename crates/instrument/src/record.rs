@@ -30,6 +30,7 @@ use inkwell::values::{
 use inkwell::{AddressSpace, AtomicOrdering};
 use racewarden_capture::Unit;
 
+use crate::computable::{MOST_TOLD, told_parameters};
 use crate::derived::Derived;
 use crate::gate_access::{Size, access_of, callee_name};
 use crate::outside::{self, Outside};
@@ -178,7 +179,10 @@ enum How<'c> {
 
 struct Hooks<'m, 'c> {
     module: &'m Module<'c>,
-    enter: FunctionValue<'c>,
+    /// By the number of arguments.
+    enters: [FunctionValue<'c>; MOST_TOLD + 1],
+    /// Before a call whose arguments the reader computes.
+    expect: FunctionValue<'c>,
     branch: FunctionValue<'c>,
     /// By the size's exponent.
     loads: [FunctionValue<'c>; 4],
@@ -245,7 +249,12 @@ impl<'m, 'c> Hooks<'m, 'c> {
             known_stores: [1, 2, 4, 8]
                 .map(|size| hook(&format!("known_store{size}"), &[pointer, long])),
             stores: [1, 2, 4, 8].map(|size| hook(&format!("store{size}"), &[pointer, long])),
-            enter: hook("enter", &[pointer]),
+            enters: std::array::from_fn(|count| {
+                let parameters: Vec<_> =
+                    std::iter::once(pointer).chain(std::iter::repeat_n(long, count)).collect();
+                hook(&format!("enter{count}"), &parameters)
+            }),
+            expect: hook("expect", &[pointer]),
             branch: hook("branch", &[long]),
             before: hook("before", &[pointer, long]),
             after: hook("after", &[pointer, long, int]),
@@ -281,18 +290,13 @@ impl<'m, 'c> Hooks<'m, 'c> {
     ) -> Result<(), BuilderError> {
         let Some(first) = places.first() else { return Ok(()) };
         if !derived.private_functions.contains(&function.as_value_ref()) {
-            let builder = self.builder_before(first, first);
-            let address = function.as_global_value().as_pointer_value();
-            builder.build_call(self.enter, &[address.into()], "")?;
-            if derived.entered_functions.contains(&function.as_value_ref())
-                && let Some(argument) = function.get_first_param()
-            {
-                let value = self.bits_of(&builder, argument)?;
-                builder.build_call(self.returned, &[value.into()], "")?;
-            }
+            self.enter(function, first)?;
         }
         for &place in places {
             let value = place.as_value_ref();
+            if derived.told_calls.contains(&value) {
+                self.expect(place)?;
+            }
             match covered.unless.get(&value) {
                 // SAFETY: a number that is computed where the loop is entered.
                 Some(whole) => self.even(place, unsafe { IntValue::new(*whole) })?,
@@ -301,6 +305,26 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 None => self.instruction(place)?,
             }
         }
+        Ok(())
+    }
+
+    /// The function's start, with what its caller may not have told.
+    fn enter(
+        &self,
+        function: FunctionValue<'c>,
+        first: &InstructionValue<'c>,
+    ) -> Result<(), BuilderError> {
+        let builder = self.builder_before(first, first);
+        let address = function.as_global_value().as_pointer_value();
+        let mut arguments: Vec<BasicMetadataValueEnum> = vec![address.into()];
+        // SAFETY: parameters of a live function.
+        for parameter in unsafe { told_parameters(function.as_value_ref()) } {
+            // SAFETY: as above; they are numbers or pointers.
+            let parameter = unsafe { BasicValueEnum::new(parameter) };
+            arguments.push(self.bits_of(&builder, parameter)?.into());
+        }
+        let hook = self.enters[arguments.len() - 1];
+        builder.build_call(hook, &arguments, "")?;
         Ok(())
     }
 
@@ -578,6 +602,29 @@ impl<'m, 'c> Hooks<'m, 'c> {
             Outside::Quiet | Outside::Reads => {}
         }
         self.after_call(place, outside, target)
+    }
+
+    /// Before a call that may be of an instrumented function which records its arguments otherwise.
+    fn expect(&self, place: InstructionValue<'c>) -> Result<(), BuilderError> {
+        let name = callee_name(place);
+        // SAFETY: the instruction is a call or an invoke.
+        let (callee, is_declared) = unsafe {
+            let callee = LLVMGetCalledValue(place.as_value_ref());
+            let is_function = !LLVMIsAFunction(callee).is_null();
+            (callee, is_function && LLVMIsDeclaration(callee) != 0)
+        };
+        // SAFETY: the callee is a value of the module.
+        let is_pointer =
+            unsafe { LLVMGetTypeKind(LLVMTypeOf(callee)) } == LLVMTypeKind::LLVMPointerTypeKind;
+        let is_library = is_declared && !matches!(Outside::of(&name), Outside::Unknown);
+        if name.starts_with("llvm.") || is_library || !is_pointer || is_must_tail(place) {
+            return Ok(());
+        }
+        let builder = self.builder_before(&place, &place);
+        // SAFETY: the callee is a pointer to a function.
+        let target = unsafe { PointerValue::new(callee) };
+        builder.build_call(self.expect, &[target.into()], "")?;
+        Ok(())
     }
 
     /// Assembly that accesses memory may be a lock.

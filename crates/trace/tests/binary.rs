@@ -42,6 +42,7 @@ fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(address, size, sequence)| Record::Slot { address, size, sequence }),
         any::<u64>().prop_map(|target| Record::Call { target }),
         any::<u64>().prop_map(|value| Record::Return { value }),
+        any::<u64>().prop_map(|value| Record::Argument { value }),
         (any::<u64>(), any::<u64>())
             .prop_map(|(address, value)| Record::Initial { address, value }),
         (1u8..=25, any::<u64>(), any::<u64>(), any::<u64>()).prop_map(

@@ -187,6 +187,7 @@ fn name_of(record: &Record) -> &'static str {
         Record::Slot { .. } => "slot",
         Record::Call { .. } => "call",
         Record::Return { .. } => "return",
+        Record::Argument { .. } => "argument",
         Record::Initial { .. } => "initial",
         Record::Sync { .. } => "sync",
         Record::Unwind { .. } => "unwind",

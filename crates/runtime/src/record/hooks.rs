@@ -4,6 +4,7 @@ use racewarden_trace::binary::derived;
 use racewarden_trace::binary::{AccessTag, BESIDE, Record, SyncOp, UNKNOWN_CODE};
 
 use super::places;
+use crate::common::tls;
 use super::threads::{self, LOADED, Recorder, sync, with};
 
 /// # Safety
@@ -307,10 +308,46 @@ fn number_of_many(recorder: &mut Recorder, pieces: &[(u64, u64, bool)]) -> u64 {
 }
 
 /// # Safety
-/// Called at the start of a function.
+/// Called right before a call whose arguments the reader computes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_enter(function: u64) {
-    with(|recorder| recorder.buffer.push(&Record::Enter { function }));
+pub unsafe extern "C" fn __racewarden_record_expect(function: u64) {
+    tls::set_extra(function as usize);
+}
+
+/// A function starts; its arguments are recorded unless its caller expected it to.
+#[inline(always)]
+fn enter<const COUNT: usize>(function: u64, arguments: [u64; COUNT]) {
+    with(|recorder| {
+        recorder.buffer.push(&Record::Enter { function });
+        let is_expected = tls::extra() as u64 == function;
+        tls::set_extra(0);
+        if !is_expected {
+            for value in arguments {
+                recorder.buffer.push(&Record::Argument { value });
+            }
+        }
+    });
+}
+
+macro_rules! enters {
+    ($($name:ident($($argument:ident),*);)*) => {$(
+        /// # Safety
+        /// Called at the start of a function.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(function: u64 $(, $argument: u64)*) {
+            enter(function, [$($argument),*]);
+        }
+    )*};
+}
+
+enters! {
+    __racewarden_record_enter0();
+    __racewarden_record_enter1(a);
+    __racewarden_record_enter2(a, b);
+    __racewarden_record_enter3(a, b, c);
+    __racewarden_record_enter4(a, b, c, d);
+    __racewarden_record_enter5(a, b, c, d, e);
+    __racewarden_record_enter6(a, b, c, d, e, f);
 }
 
 /// # Safety

@@ -17,7 +17,7 @@ use racewarden_trace::binary::{AccessTag, Record};
 
 use super::hooks::{alone, content, crosses, put};
 use super::places;
-use super::threads::{Recorder, with};
+use super::threads::{Recorder, free_recorder, with};
 
 /// Words of a thread's table: 8 MB, of which only what is used takes memory.
 pub const KNOWN: usize = 1 << 20;
@@ -47,25 +47,50 @@ impl Recorder {
     }
 
     /// Counts an access that left `whole`.
-    #[inline]
     fn count(&mut self, granule: u64, whole: u64) {
         let now = word(granule, whole);
         *self.known_mut(granule) = now;
+        self.buffer.make_room();
         self.buffer.count_derived(now);
     }
 }
 
+/// The usual case, without a call: the thread may go on with its number and finds what its reader
+/// knows. Anything else starts again in `slow`.
 #[inline(always)]
 fn load<const SIZE: u64>(address: u64) -> u64 {
+    if let Some(recorder) = free_recorder()
+        && !crosses(address, SIZE)
+    {
+        let granule = address & !7;
+        let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
+        recorder.busy = true;
+        // SAFETY: the program loads some of these eight bytes, and the others share their page.
+        let seen = places::read(visitor, address, sequence, || unsafe { content(granule, 8) });
+        if let Some(whole) = seen {
+            let now = word(granule, whole);
+            if *recorder.known_mut(granule) == now && recorder.buffer.count_derived(now) {
+                recorder.busy = false;
+                return part(whole, address & 7, SIZE);
+            }
+        }
+        recorder.busy = false;
+    }
+    slow_load(address, SIZE)
+}
+
+#[cold]
+#[inline(never)]
+fn slow_load(address: u64, size: u64) -> u64 {
     let mut found = None;
     with(|recorder| {
-        if crosses(address, SIZE) {
-            found = Some(load_apart(recorder, address, SIZE));
+        if crosses(address, size) {
+            found = Some(load_apart(recorder, address, size));
             return;
         }
         let granule = address & !7;
         let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
-        // SAFETY: the program loads some of these eight bytes, and the others share their page.
+        // SAFETY: as above.
         let seen = places::read(visitor, address, sequence, || unsafe { content(granule, 8) });
         let whole = match seen {
             Some(whole) => {
@@ -73,12 +98,12 @@ fn load<const SIZE: u64>(address: u64) -> u64 {
                 recorder.count(granule, whole);
                 whole
             }
-            None => load_alone(recorder, address, SIZE),
+            None => load_alone(recorder, address, size),
         };
-        found = Some(part(whole, address & 7, SIZE));
+        found = Some(part(whole, address & 7, size));
     });
     // SAFETY: the program loads these bytes here.
-    found.unwrap_or_else(|| unsafe { content(address, SIZE) })
+    found.unwrap_or_else(|| unsafe { content(address, size) })
 }
 
 /// A load that needs a number.
@@ -109,42 +134,79 @@ fn load_apart(recorder: &mut Recorder, address: u64, size: u64) -> u64 {
 
 #[inline(always)]
 fn store<const SIZE: u64>(address: u64, value: u64) {
-    let mut done = false;
-    with(|recorder| {
-        done = true;
-        if crosses(address, SIZE) {
-            return store_apart(recorder, address, SIZE, value);
-        }
+    if let Some(recorder) = free_recorder()
+        && !crosses(address, SIZE)
+        && places::may_write(recorder.buffer.visitor, address)
+    {
         let granule = address & !7;
-        if !places::may_write(recorder.buffer.visitor, address) {
-            return store_alone(recorder, address, SIZE, value);
-        }
         let mut whole = value;
+        let mut is_known = true;
         if SIZE < 8 {
             // SAFETY: the program stores to some of these eight bytes; the others share their page.
             let before = unsafe { content(granule, 8) };
-            recorder.tell(granule, before);
+            is_known = *recorder.known_mut(granule) == word(granule, before);
             whole = with_part(before, address & 7, SIZE, part(value, 0, SIZE));
+        }
+        if is_known && recorder.buffer.may_count() {
+            recorder.busy = true;
+            // SAFETY: the program stores these bytes here.
+            let stored = places::write(recorder.buffer.visitor, address, || unsafe {
+                put(address, SIZE, value);
+            });
+            if stored == Some(true) {
+                let now = word(granule, whole);
+                *recorder.known_mut(granule) = now;
+                recorder.buffer.count_derived(now);
+                recorder.busy = false;
+                return;
+            }
+            disturbed_store(recorder, (address, SIZE), [value, whole], stored.is_some());
+            recorder.busy = false;
+            return;
+        }
+    }
+    slow_store(address, SIZE, value);
+}
+
+#[cold]
+#[inline(never)]
+fn slow_store(address: u64, size: u64, value: u64) {
+    let mut done = false;
+    with(|recorder| {
+        done = true;
+        if crosses(address, size) {
+            return store_apart(recorder, address, size, value);
+        }
+        let granule = address & !7;
+        if !places::may_write(recorder.buffer.visitor, address) {
+            return store_alone(recorder, address, size, value);
+        }
+        let mut whole = value;
+        if size < 8 {
+            // SAFETY: as above.
+            let before = unsafe { content(granule, 8) };
+            recorder.tell(granule, before);
+            whole = with_part(before, address & 7, size, part(value, 0, size));
         }
         // SAFETY: the program stores these bytes here.
         let stored = places::write(recorder.buffer.visitor, address, || unsafe {
-            put(address, SIZE, value);
+            put(address, size, value);
         });
         match stored {
             Some(true) => recorder.count(granule, whole),
-            _ => store_disturbed(recorder, (address, SIZE), [value, whole], stored.is_some()),
+            _ => disturbed_store(recorder, (address, size), [value, whole], stored.is_some()),
         }
     });
     if !done {
         // SAFETY: the program stores these bytes here.
-        unsafe { put(address, SIZE, value) };
+        unsafe { put(address, size, value) };
     }
 }
 
 /// Another thread came in between.
 #[cold]
 #[inline(never)]
-fn store_disturbed(
+fn disturbed_store(
     recorder: &mut Recorder,
     (address, size): (u64, u64),
     [value, whole]: [u64; 2],

@@ -52,25 +52,29 @@ pub fn first_visit(granule: u64) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub struct Visitor {
     own: u64,
-    /// Every access draws a number: for windows, which count them.
-    precise: bool,
+    /// As `own`; what no cell has, when every access is to draw a number: for windows, which count
+    /// them.
+    free: u64,
 }
 
 impl Visitor {
     pub fn new(thread: u32, precise: bool) -> Self {
-        Visitor { own: (u64::from(thread) << 2 | OWNED) & OWNER, precise }
+        let own = (u64::from(thread) << 2 | OWNED) & OWNER;
+        Visitor { own, free: if precise { u64::MAX } else { own } }
     }
 
     /// Whether the owner's access needs no new number.
     #[inline]
     fn is_mine(self, state: u64) -> bool {
-        state & OWNER == self.own && !self.precise
+        state & OWNER == self.free
     }
 
     #[inline]
     fn may_read(self, state: u64, sequence: u64) -> bool {
         self.is_mine(state)
-            || (state & KIND == READ && state >> OWNER_BITS <= sequence && !self.precise)
+            || (state & KIND == READ
+                && state >> OWNER_BITS <= sequence
+                && self.free != u64::MAX)
     }
 }
 

@@ -96,6 +96,19 @@ pub fn with(record: impl FnOnce(&mut Recorder)) {
     recorder.busy = false;
 }
 
+/// This thread's recorder, unless nothing is recorded or the thread is already inside the runtime.
+/// Whoever changes it must be busy meanwhile.
+#[inline(always)]
+pub fn free_recorder() -> Option<&'static mut Recorder> {
+    let pointer = tls::state();
+    if pointer <= ENDED || !writer::is_recording() {
+        return None;
+    }
+    // SAFETY: recorders are never freed, and only their thread uses them.
+    let recorder = unsafe { &mut *(pointer as *mut Recorder) };
+    (!recorder.busy).then_some(recorder)
+}
+
 pub fn sync(op: SyncOp, object: u64, extra: u64) {
     with(|recorder| recorder.buffer.sync(op, object, extra));
 }

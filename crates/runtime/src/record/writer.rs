@@ -167,21 +167,29 @@ impl Buffer {
         self.flush_if_full();
     }
 
-    /// Counts an access that the reader computes.
+    /// Counts an access that the reader computes; false, and nothing done, when so many were
+    /// counted that they must be told first.
     #[inline]
-    pub fn count_derived(&mut self, word: u64) {
+    pub fn count_derived(&mut self, word: u64) -> bool {
+        if !self.may_count() {
+            return false;
+        }
         self.check = next_check(self.check, word);
         self.derived += 1;
-        if self.derived == MOST_DERIVED {
-            self.flush_derived();
-        }
+        true
     }
 
-    #[cold]
-    #[inline(never)]
-    fn flush_derived(&mut self) {
-        self.tell_derived();
-        self.flush_if_full();
+    #[inline]
+    pub fn may_count(&self) -> bool {
+        self.derived < MOST_DERIVED
+    }
+
+    /// Tells the accesses without records when they are many.
+    pub fn make_room(&mut self) {
+        if !self.may_count() {
+            self.tell_derived();
+            self.flush_if_full();
+        }
     }
 
     /// Writes how many accesses had no record, before the next that has one.

@@ -164,6 +164,10 @@ pub enum Record {
     Call {
         target: u64,
     },
+    /// An argument of the function that has just started, where its caller did not tell.
+    Argument {
+        value: u64,
+    },
     /// What a call to code outside the unit returned.
     Return {
         value: u64,
@@ -272,6 +276,7 @@ const JUMPED: u8 = 24;
 const AGAIN: u8 = 25;
 const DERIVED: u8 = 26;
 const CONTENT: u8 = 27;
+const ARGUMENT: u8 = 28;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
@@ -371,6 +376,10 @@ impl Encoder {
             }
             Record::Return { value } => {
                 out.push(RETURN);
+                signed(out, value as i64);
+            }
+            Record::Argument { value } => {
+                out.push(ARGUMENT);
                 signed(out, value as i64);
             }
             Record::Initial { address, value } => self.content(out, INITIAL, address, value),
@@ -550,6 +559,7 @@ impl Decoder {
             CALL => {
                 Record::Call { target: self.last.function.wrapping_add(read_signed(bytes)? as u64) }
             }
+            ARGUMENT => Record::Argument { value: read_signed(bytes)? as u64 },
             RETURN => Record::Return { value: read_signed(bytes)? as u64 },
             INITIAL | CONTENT => {
                 let address = self.last.address.wrapping_add(read_signed(bytes)? as u64);

@@ -1,7 +1,7 @@
 //! Calls: into functions of the program, which are followed, and out of it, where the recording says
 //! what came of them; returns, exceptions and jumps.
 
-use racewarden_ir::{Callee, FunctionId, InstId, Linkage, Op, Value};
+use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 use racewarden_trace::binary::{Record, SyncOp};
 
 use super::super::expr::Val;
@@ -144,17 +144,19 @@ impl Replay<'_> {
         let units = &self.machine.image.program.function_units;
         let unit = |id: FunctionId| units.get(id.index()).copied();
         let caller = self.machine.spot().map(|spot| spot.function);
-        let is_inline = self.machine.function(function).linkage == Linkage::Weak;
+        let is_own = caller
+            .and_then(unit)
+            .is_some_and(|unit| self.machine.image.defined.contains(&(unit, function)));
         match *record {
             Record::Enter { function: address }
                 if self.machine.image.functions.get(&address) == Some(&function) => {}
             _ => return Err(self.mismatch("the called function", record)),
         }
-        self.argument_of(function)?;
+        let mut values = values;
+        self.arguments_of(function, &mut values)?;
         self.machine.push_frame(function, values);
         if let Some(frame) = self.machine.frames.last_mut() {
-            // Every unit that uses an inline function has it.
-            frame.returns = indirect || (!is_inline && caller.and_then(unit) != unit(function));
+            frame.returns = indirect || !is_own;
         }
         Ok(())
     }

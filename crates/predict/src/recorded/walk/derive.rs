@@ -187,7 +187,7 @@ impl Replay<'_> {
         let sequence = derivation.sequence(records, self.at);
         let (granule, offset) = (address & !7, address & 7);
         let Some(&whole) = derivation.known.get(&granule) else {
-            return Err(Stop::Mismatch("a load of what is not known has no record".to_owned()));
+            return Err(self.stopped("a load of what is not known has no record"));
         };
         let value = part(whole, offset, size.into());
         if derivation.floats_at != sequence {
@@ -201,7 +201,7 @@ impl Replay<'_> {
         };
         derivation.made.push((self.at, record));
         if !derivation.count(granule, whole) {
-            return Err(disagreement());
+            return Err(self.stopped("what was computed is not what the program did"));
         }
         let val = self.machine.loaded(ty, size, Val::Known(value));
         self.machine.set(inst, val);
@@ -222,7 +222,7 @@ impl Replay<'_> {
         }
         let value = self.machine.stored(value, size);
         let Some(value) = self.machine.arena.value_of(value) else {
-            return Err(Stop::Mismatch("a store of what is not known has no record".to_owned()));
+            return Err(self.stopped("a store of what is not known has no record"));
         };
         let records = self.records;
         let Some(derivation) = &mut self.derivation else { return Ok(false) };
@@ -232,7 +232,7 @@ impl Replay<'_> {
             Some(&before) => before,
             None if size == 8 => 0,
             None => {
-                return Err(Stop::Mismatch("a store into what is not known".to_owned()));
+                return Err(self.stopped("a store into what is not known has no record"));
             }
         };
         let value = part(value, 0, size.into());
@@ -240,7 +240,7 @@ impl Replay<'_> {
         derivation.known.insert(granule, whole);
         derivation.made.push((self.at, Record::Store { address, size, value, sequence }));
         if !derivation.count(granule, whole) {
-            return Err(disagreement());
+            return Err(self.stopped("what was computed is not what the program did"));
         }
         self.machine.advance();
         Ok(true)
@@ -248,9 +248,10 @@ impl Replay<'_> {
 
     fn computed_address(&self, address: &Value) -> Result<u64, Stop> {
         let address = self.machine.operand(address);
-        self.machine.arena.value_of(address).ok_or_else(|| {
-            Stop::Mismatch("an address that cannot be computed was not recorded".to_owned())
-        })
+        self.machine
+            .arena
+            .value_of(address)
+            .ok_or_else(|| self.stopped("an address that cannot be computed was not recorded"))
     }
 
     fn function_here(&self) -> Result<racewarden_ir::FunctionId, Stop> {
@@ -290,12 +291,8 @@ impl Replay<'_> {
     /// Steps must not ask for records while accesses without any are to come.
     pub(super) fn check_due(&self) -> Step {
         match self.derivation.as_ref().is_some_and(Derivation::is_within) {
-            true => Err(Stop::Mismatch("accesses that the program did not make".to_owned())),
+            true => Err(self.stopped("accesses that the program did not make")),
             false => Ok(()),
         }
     }
-}
-
-fn disagreement() -> Stop {
-    Stop::Mismatch("what was computed is not what the program did".to_owned())
 }

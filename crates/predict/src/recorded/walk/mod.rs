@@ -40,8 +40,10 @@ pub struct Image<'p> {
     global_addresses: FxHashMap<GlobalId, u64>,
     /// Functions whose start is not recorded.
     called: FxHashSet<FunctionId>,
-    /// Functions whose argument is recorded.
+    /// Functions whose one argument is always recorded, in traces before version 4.
     entered: FxHashSet<FunctionId>,
+    /// Which unit has a body of which function.
+    defined: FxHashSet<(u32, FunctionId)>,
     /// Per function: instructions without records.
     left_out: Vec<Option<FxHashSet<InstId>>>,
 }
@@ -66,6 +68,7 @@ impl<'p> Image<'p> {
             global_addresses: FxHashMap::default(),
             called: FxHashSet::default(),
             entered: FxHashSet::default(),
+            defined: FxHashSet::default(),
             left_out: vec![None; module.function_ids().count()],
         };
         for symbol in &recording.symbols {
@@ -76,6 +79,7 @@ impl<'p> Image<'p> {
                         by_name.get(&(name, Some(symbol.unit))).or(by_name.get(&(name, None)));
                     if let Some(&id) = found {
                         image.functions.insert(symbol.address, id);
+                        image.defined.insert((symbol.unit, id));
                         image.function_addresses.entry(id).or_insert(symbol.address);
                         match symbol.kind {
                             SymbolKind::CalledFunction => image.called.insert(id),

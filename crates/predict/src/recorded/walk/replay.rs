@@ -1,10 +1,10 @@
 //! Follows one thread's stream.
 
-use racewarden_ir::{CompareOp, FunctionId, InstId, Op, RmwOp, TypeId, Value};
+use racewarden_ir::{CompareOp, FunctionId, InstId, Op, RmwOp, Type, TypeId, Value};
 use racewarden_trace::binary::{Record, Recording, SyncOp};
 use rustc_hash::FxHashMap;
 
-use super::super::expr::{ExprKind, Val};
+use super::super::expr::{ExprKind, Val, mask};
 use super::super::locations::{PlaceId, Places, extent_of};
 use super::super::path::{EventKind, Spot, ThreadPath};
 use super::derive::Derivation;
@@ -51,6 +51,13 @@ pub(super) fn walk_thread(
         detours: replay.detours,
         not_computed: replay.machine.not_computed,
         cut,
+    }
+}
+
+/// A value that was not known is the recorded one.
+fn fill(place: Option<&mut Val>, value: u64) {
+    if let Some(val @ Val::Opaque) = place {
+        *val = Val::Known(value);
     }
 }
 
@@ -141,15 +148,22 @@ impl<'a> Replay<'a> {
     }
 
     pub(super) fn mismatch(&self, wanted: &str, found: &Record) -> Stop {
-        let place = match self.machine.spot() {
+        Stop::Mismatch(format!("at {}: wanted {wanted}, the trace has {found:x?}", self.here()))
+    }
+
+    pub(super) fn stopped(&self, reason: &str) -> Stop {
+        Stop::Mismatch(format!("at {}: {reason}", self.here()))
+    }
+
+    fn here(&self) -> String {
+        match self.machine.spot() {
             Some(spot) => {
                 let module = self.machine.module();
                 let name = module.name_text(module.function(spot.function).name);
                 format!("{name}+{}", spot.inst.0)
             }
             None => "the thread's start".to_owned(),
-        };
-        Stop::Mismatch(format!("at {place}: wanted {wanted}, the trace has {found:x?}"))
+        }
     }
 
     /// Functions that are called by nobody in the program: main, constructors, thread starts.
@@ -171,9 +185,7 @@ impl<'a> Replay<'a> {
             return Err(self.mismatch("a known function", record));
         };
         let mut arguments = vec![Val::Opaque; self.machine.function(function).params.len()];
-        if let (Some(value), [first]) = (self.argument_of(function)?, &mut arguments[..]) {
-            *first = Val::Known(value);
-        }
+        self.arguments_of(function, &mut arguments)?;
         self.machine.push_frame(function, arguments);
         if let Some(frame) = self.machine.frames.last_mut() {
             frame.callback = true;
@@ -189,15 +201,32 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// The recorded argument of a function that has just started, if it has one.
-    pub(super) fn argument_of(&mut self, function: FunctionId) -> Result<Option<u64>, Stop> {
-        if !self.machine.image.entered.contains(&function) {
-            return Ok(None);
+    /// Takes what is recorded of the arguments of a function that has just started: either all of
+    /// the first few numbers and pointers, or none.
+    pub(super) fn arguments_of(&mut self, function: FunctionId, values: &mut [Val]) -> Step {
+        let params = &self.machine.function(function).params;
+        if self.machine.image.entered.contains(&function) {
+            let (_, record) = self.next()?;
+            let Record::Return { value } = *record else {
+                return Err(self.mismatch("an argument", record));
+            };
+            fill(values.first_mut(), value);
+            return Ok(());
         }
-        match self.next()? {
-            (_, Record::Return { value }) => Ok(Some(*value)),
-            (_, record) => Err(self.mismatch("an argument", record)),
+        let types = &self.machine.module().types;
+        let told = params.iter().enumerate().filter(|(_, param)| match *types.get(param.ty) {
+            Type::Int { bits } => bits <= 64,
+            Type::Float { bits } => matches!(bits, 32 | 64),
+            Type::Pointer => true,
+            _ => false,
+        });
+        for (index, param) in told {
+            let Some(&Record::Argument { value }) = self.peek() else { break };
+            self.at += 1;
+            let width = self.machine.width(param.ty).unwrap_or(64);
+            fill(values.get_mut(index), mask(value, width));
         }
+        Ok(())
     }
 
     fn step(&mut self) -> Step {
@@ -533,9 +562,10 @@ impl<'a> Replay<'a> {
             return Err(Stop::End);
         }
         let condition = self.machine.operand(condition);
-        self.machine.arena.value_of(condition).ok_or_else(|| {
-            Stop::Mismatch("a branch that cannot be computed was not recorded".to_owned())
-        })
+        self.machine
+            .arena
+            .value_of(condition)
+            .ok_or_else(|| self.stopped("a branch that cannot be computed was not recorded"))
     }
 
     fn explore(
