@@ -316,15 +316,17 @@ unsafe fn is_copied(function: LLVMValueRef, index: u32) -> bool {
 /// # Safety
 /// The function is alive.
 unsafe fn is_final(function: LLVMValueRef) -> bool {
+    use LLVMLinkage::*;
     // SAFETY: as the caller says.
-    match unsafe { LLVMGetLinkage(function) } {
-        LLVMLinkage::LLVMInternalLinkage
-        | LLVMLinkage::LLVMPrivateLinkage
-        | LLVMLinkage::LLVMExternalLinkage
-        | LLVMLinkage::LLVMLinkOnceODRLinkage
-        | LLVMLinkage::LLVMWeakODRLinkage => true,
-        _ => false,
-    }
+    let linkage = unsafe { LLVMGetLinkage(function) };
+    matches!(
+        linkage,
+        LLVMInternalLinkage
+            | LLVMPrivateLinkage
+            | LLVMExternalLinkage
+            | LLVMLinkOnceODRLinkage
+            | LLVMWeakODRLinkage
+    )
 }
 
 /// # Safety
