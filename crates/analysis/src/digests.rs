@@ -12,10 +12,10 @@ use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
-use crate::state::{CreateId, Held};
+use crate::state::{CreateId, Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
-use crate::threads::{MAIN, RootId};
+use crate::threads::{MAIN, RootId, Standing};
 
 pub trait Digest: Sync {
     /// The reason as reports count it.
@@ -309,21 +309,39 @@ impl Digest for ThreadOrder {
         if a.root == b.root {
             return (!whole.root(a.root).many).then(|| "one thread makes both accesses".to_owned());
         }
-        if !threads.beside(a.root, &a.state, b.root) && !threads.beside(b.root, &b.state, a.root) {
+        let (x, y) = (whole.standing(a), whole.standing(b));
+        if !threads.runs_beside(&x, b.root) && !threads.runs_beside(&y, a.root) {
             return Some("the threads are never alive at the same time as these accesses".into());
         }
-        let joined = |own: &GuardedAccess, other: &GuardedAccess| {
-            let root = whole.root(other.root);
+        (x.joined.contains(&b.root) || y.joined.contains(&a.root))
+            .then(|| "the other thread was joined before".to_owned())
+    }
+}
+
+impl Whole<'_> {
+    /// All that [`ThreadOrder`] looks at.
+    pub fn standing(&self, access: &GuardedAccess) -> Standing {
+        let threads = &self.instantiation.threads;
+        let roots = 0..threads.roots.len() as RootId;
+        let alive: Vec<RootId> =
+            roots.clone().filter(|&other| threads.is_alive(&access.state, other)).collect();
+        let is_joined = |other: &RootId| {
+            let root = self.root(*other);
             !root.many
                 && root.births.len() == 1
-                && !threads.is_alive(&own.state, other.root)
-                && own.state.joined.iter().any(|handle| {
-                    whole.is_invariant(handle)
-                        && whole.handle_of(other.root).is_some_and(|known| known == *handle)
-                        && whole.is_only_handle(handle, other.root)
+                && alive.binary_search(other).is_err()
+                && access.state.joined.iter().any(|handle| {
+                    self.is_invariant(handle)
+                        && self.handle_of(*other).is_some_and(|known| known == *handle)
+                        && self.is_only_handle(handle, *other)
                 })
         };
-        (joined(a, b) || joined(b, a)).then(|| "the other thread was joined before".to_owned())
+        let joined = if access.state.joined.is_empty() {
+            Vec::new()
+        } else {
+            roots.filter(is_joined).collect()
+        };
+        Standing { root: access.root, alive, joined }
     }
 }
 
@@ -597,6 +615,8 @@ impl Whole<'_> {
                 lock: if invariant { held.lock.clone() } else { Sym::constant(0) },
                 points: if placed { held.points.clone() } else { std::sync::Arc::from([]) },
                 after: held.after.iter().filter(|lock| self.is_invariant(lock)).cloned().collect(),
+                acquired_at: NOWHERE,
+                count: 1,
                 ..held.clone()
             })
         });

@@ -24,7 +24,7 @@ use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
 use crate::state::{Held, Path};
-use crate::threads::RootId;
+use crate::threads::{RootId, Standing};
 
 #[derive(Debug, Default)]
 pub struct Pairs {
@@ -82,7 +82,7 @@ impl Guards {
         let (mut flags, mut threads, mut locks) =
             (Part::new(Reads::Flags), Part::new(Reads::Thread), Part::new(Reads::Locks));
         let mut flag_ids: FxHashMap<u8, u32> = FxHashMap::default();
-        let mut thread_ids: FxHashMap<(RootId, Path), u32> = FxHashMap::default();
+        let mut thread_ids: FxHashMap<Standing, u32> = FxHashMap::default();
         let mut lock_ids: FxHashMap<Vec<Held>, u32> = FxHashMap::default();
         let mut ids: FxHashMap<[u32; 3], GuardId> = FxHashMap::default();
         // States are shared by all accesses between two changes of them.
@@ -94,12 +94,10 @@ impl Guards {
             let bits = u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(own) << 2;
             let key = (std::sync::Arc::as_ptr(&access.state), access.root, bits);
             let id = *known.entry(key).or_insert_with(|| {
-                let mut state = access.state.guarding();
-                let held = std::mem::take(&mut state.held);
                 let found = [
                     flags.id(&mut flag_ids, bits, number),
-                    threads.id(&mut thread_ids, (access.root, state), number),
-                    locks.id(&mut lock_ids, whole.named_locks(&held), number),
+                    threads.id(&mut thread_ids, whole.standing(access), number),
+                    locks.id(&mut lock_ids, whole.named_locks(&access.state.held), number),
                 ];
                 *ids.entry(found).or_insert_with(|| {
                     parts.push(found);

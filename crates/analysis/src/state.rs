@@ -156,7 +156,7 @@ lend_empty! {
     BTreeMap<Sym, Fact> => BTreeMap::new(),
 }
 
-const NOWHERE: (FunctionId, u32) = (FunctionId(0), 0);
+pub const NOWHERE: (FunctionId, u32) = (FunctionId(0), 0);
 
 const MAX_ACQUIRED: usize = 16;
 const MAX_FACTS: usize = 24;

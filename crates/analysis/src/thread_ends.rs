@@ -110,6 +110,7 @@ impl Instantiation<'_> {
     /// Destructors, each with a function that makes whoever runs it run the destructor, too.
     fn registered(&self) -> Vec<(FunctionId, FunctionId, bool)> {
         let mut found = Vec::new();
+        let mut setters = None;
         for site in &self.graph.create_sites {
             let body = self.program.module.function(site.0);
             let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { continue };
@@ -123,7 +124,8 @@ impl Instantiation<'_> {
             let targets = self.points.entries.get(site).into_iter().flatten();
             for target in targets.filter(|target| self.effects.of(**target).is_none()) {
                 if of_key {
-                    found.extend(self.setters().into_iter().map(|setter| (setter, *target, true)));
+                    let setters = setters.get_or_insert_with(|| self.setters());
+                    found.extend(setters.iter().map(|setter| (*setter, *target, true)));
                 } else {
                     found.push((site.0, *target, false));
                 }

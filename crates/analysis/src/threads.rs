@@ -46,6 +46,16 @@ pub struct Root {
     pub outside: bool,
 }
 
+/// What a point of a thread says about which others run beside it. Many states have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Standing {
+    pub root: RootId,
+    /// Roots alive because of what the thread created, ascending.
+    pub alive: Vec<RootId>,
+    /// Roots that were certainly joined before.
+    pub joined: Vec<RootId>,
+}
+
 #[derive(Debug, Default)]
 pub struct Threads {
     pub roots: Vec<Root>,
@@ -208,12 +218,10 @@ impl Threads {
         })
     }
 
-    /// Whether `other` may run beside a point of `own` in this state.
-    pub fn beside(&self, own: RootId, state: &Path, other: RootId) -> bool {
-        if own == other {
-            return self.roots[own as usize].many;
-        }
-        self.inherited[own as usize].contains(&other) || self.is_alive(state, other)
+    /// Whether another root, `other`, may run beside a point with this standing.
+    pub fn runs_beside(&self, own: &Standing, other: RootId) -> bool {
+        self.inherited[own.root as usize].contains(&other)
+            || own.alive.binary_search(&other).is_ok()
     }
 
     /// Whether two accesses by one thread of `family`, or by threads it created itself, never
