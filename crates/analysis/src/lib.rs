@@ -41,6 +41,7 @@ mod pairs;
 mod pointsto;
 mod ranges;
 mod ranking;
+mod reaches;
 mod scc;
 mod shared;
 mod sharing;

@@ -23,6 +23,7 @@ use crate::digests::{DIGESTS, Reads, Whole, exclusion_by};
 use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
+use crate::reaches::{ReachId, Reaches};
 use crate::state::{Held, Path};
 use crate::threads::{RootId, Standing};
 
@@ -167,10 +168,24 @@ struct Cell {
     guards: BTreeMap<GuardId, Members>,
 }
 
+/// Accesses by what they may reach.
 #[derive(Default)]
 struct Members {
-    reads: Vec<u32>,
-    writes: Vec<u32>,
+    reads: Reached,
+    writes: Reached,
+}
+
+#[derive(Default)]
+struct Reached {
+    count: u64,
+    by_reach: BTreeMap<ReachId, Vec<u32>>,
+}
+
+impl Reached {
+    fn push(&mut self, reach: ReachId, access: u32) {
+        self.count += 1;
+        self.by_reach.entry(reach).or_default().push(access);
+    }
 }
 
 /// A place in the code and what it does there.
@@ -236,10 +251,12 @@ struct Search<'a> {
     accesses: &'a [GuardedAccess],
     whole: &'a Whole<'a>,
     guards: Guards,
+    reaches: Reaches,
 }
 
 pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
-    let search = Search { accesses, whole, guards: Guards::new(accesses, whole) };
+    let (guards, reaches) = (Guards::new(accesses, whole), Reaches::new(accesses));
+    let search = Search { accesses, whole, guards, reaches };
     let (index, vague) = search.index();
     let objects: Vec<(ObjectId, Found)> = index
         .into_par_iter()
@@ -325,10 +342,11 @@ impl Search<'_> {
                     .entry((location, size))
                     .or_insert_with(|| Cell { location, size, guards: BTreeMap::new() });
                 let members = cell.guards.entry(self.guards.of_access[number]).or_default();
-                match access.kind {
-                    AccessKind::Read => members.reads.push(number as u32),
-                    AccessKind::Write => members.writes.push(number as u32),
-                }
+                let list = match access.kind {
+                    AccessKind::Read => &mut members.reads,
+                    AccessKind::Write => &mut members.writes,
+                };
+                list.push(self.reaches.of_access[number], number as u32);
             }
         }
         (index, vague)
@@ -360,15 +378,36 @@ impl Search<'_> {
                 for (left, right, symmetric) in lists {
                     match excluded {
                         Some(digest) => {
-                            let (n, m) = (left.len() as u64, right.len() as u64);
+                            let (n, m) = (left.count, right.count);
                             let pairs = if symmetric { n * n.saturating_sub(1) / 2 } else { n * m };
                             found.count(digest, pairs);
                         }
                         None => {
                             let places = (a.location, b.location);
-                            self.lists(object, places, (left, right), symmetric, found);
+                            self.reached(object, places, (left, right), symmetric, found);
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Accesses that reach the same meet the same first: whether they are judged here is asked
+    /// once for all of them.
+    fn reached(
+        &self,
+        object: ObjectId,
+        places: (Location, Location),
+        (left, right): (&Reached, &Reached),
+        symmetric: bool,
+        found: &mut Found,
+    ) {
+        for (&first, own) in &left.by_reach {
+            let others = right.by_reach.range(if symmetric { first.. } else { 0.. });
+            for (&second, theirs) in others {
+                if self.first_meeting(first, second) == Some(places) {
+                    let itself = symmetric && first == second;
+                    self.lists(object, (own, theirs), itself, found);
                 }
             }
         }
@@ -377,7 +416,6 @@ impl Search<'_> {
     fn lists(
         &self,
         object: ObjectId,
-        places: (Location, Location),
         (left, right): (&[u32], &[u32]),
         symmetric: bool,
         found: &mut Found,
@@ -405,30 +443,34 @@ impl Search<'_> {
                 found.looked += 1;
                 if found.looked > MAX_PAIRS {
                     found.left_out += 1;
-                } else if self.is_first_meeting(first, second, places) {
+                } else {
                     self.judge((first.min(second), first.max(second)), object, found);
                 }
             }
         }
     }
 
-    /// The first places where the two accesses meet: there they are judged.
-    fn first_meeting(&self, first: u32, second: u32) -> Option<(Location, Location)> {
-        let (a, b) = (self.access(first), self.access(second));
-        for &x in a.locations.iter().filter(|at| self.is_indexed(at.object)) {
-            let start = b.locations.partition_point(|y| y.object < x.object);
-            for &y in b.locations[start..].iter().take_while(|y| y.object == x.object) {
-                if may_overlap(x, a.size, y, b.size) {
-                    return Some((x, y));
+    /// The first places where accesses with these reaches meet: there they are judged.
+    fn first_meeting(&self, first: ReachId, second: ReachId) -> Option<(Location, Location)> {
+        let sample = |reach: ReachId| self.access(self.reaches.sample[reach as usize]);
+        let (a, b) = (sample(first), sample(second));
+        if let (&[x], &[y]) = (&*a.locations, &*b.locations) {
+            return Some((x, y));
+        }
+        self.reaches.meeting(first, second, || {
+            let own = (0u32..).zip(a.locations.iter());
+            for (i, &x) in own.filter(|(_, at)| self.is_indexed(at.object)) {
+                let start = b.locations.partition_point(|y| y.object < x.object);
+                let there = b.locations[start..].iter().take_while(|y| y.object == x.object);
+                for (j, &y) in (start as u32..).zip(there) {
+                    if may_overlap(x, a.size, y, b.size) {
+                        return Some((i, j));
+                    }
                 }
             }
-        }
-        None
-    }
-
-    fn is_first_meeting(&self, first: u32, second: u32, places: (Location, Location)) -> bool {
-        let single = |number: u32| self.access(number).locations.len() == 1;
-        (single(first) && single(second)) || self.first_meeting(first, second) == Some(places)
+            None
+        })
+        .map(|(i, j)| (a.locations[i as usize], b.locations[j as usize]))
     }
 
     fn spots(&self, (first, second): (u32, u32)) -> (Spot, Spot) {
@@ -497,12 +539,13 @@ impl Search<'_> {
 
     fn field(&self, list: &[(u32, bool)], blob: ObjectId) -> Found {
         let mut found = Found::default();
+        let reach = |number: u32| self.reaches.of_access[number as usize];
         for (position, &(first, vague)) in list.iter().enumerate() {
             for &(second, other_vague) in &list[position..] {
                 let (a, b) = (self.access(first), self.access(second));
                 if !(vague || other_vague)
                     || !a.kind.conflicts_with(b.kind)
-                    || self.first_meeting(first, second).is_some()
+                    || self.first_meeting(reach(first), reach(second)).is_some()
                 {
                     continue;
                 }
