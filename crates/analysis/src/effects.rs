@@ -3,6 +3,8 @@
 //! The `models` table is the source; here each function of the program is looked up once, so
 //! that the passes index by [`FunctionId`] and never compare names.
 
+use std::sync::Arc;
+
 use racewarden_finding::LockMode;
 use racewarden_ir::{FunctionId, GlobalId, Program, Type};
 use racewarden_models as models;
@@ -41,13 +43,13 @@ pub enum LockName {
 }
 
 /// Where a new thread starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// The function that this argument points to.
     Argument(u32),
     /// The virtual function at `slot` of the object owned by the pointer that this argument
     /// points to (`std::thread::_M_start_thread`).
-    Owned { argument: u32, slot: u64 },
+    Owned { argument: u32, slot: u64, class: Option<Arc<str>> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -762,8 +764,11 @@ fn convert_one(
 fn convert_create(create: &models::CreateThread, out: &mut Vec<Effect>) {
     let entry = match &create.start {
         models::Start::Function(Operand::Arg(index)) => Entry::Argument(*index),
-        models::Start::Virtual { object: Operand::Load(inner), slot } => match &**inner {
-            Operand::Arg(argument) => Entry::Owned { argument: *argument, slot: *slot },
+        models::Start::Virtual { object: Operand::Load(inner), slot, class } => match &**inner {
+            Operand::Arg(argument) => {
+                let class = class.as_deref().map(Arc::from);
+                Entry::Owned { argument: *argument, slot: *slot, class }
+            }
             _ => return out.push(Effect::Unknown),
         },
         _ => return out.push(Effect::Unknown),

@@ -41,6 +41,12 @@ fn strip(demangled: &str) -> String {
     for namespace in ["__1::", "__cxx11::", "_V2::", "__ndk1::"] {
         plain = plain.replace(namespace, "");
     }
+    // Symbols have short forms for these, which stand for the templates' most common instances.
+    for stream in ["ostream", "istream", "iostream"] {
+        if let Some(member) = plain.strip_prefix(&format!("std::{stream}::")) {
+            return format!("std::basic_{stream}::{member}");
+        }
+    }
     plain
 }
 
@@ -60,6 +66,7 @@ mod tests {
             plain_name("_ZNSt3__118counting_semaphoreILl4EE7acquireB8ne220108Ev").as_deref(),
             Some("std::counting_semaphore::acquire")
         );
+        assert_eq!(plain_name("_ZNSolsEi").as_deref(), Some("std::basic_ostream::operator<<"));
         assert_eq!(plain_name("main"), None);
         assert_eq!(plain_name("_Znot really mangled"), None);
     }

@@ -335,6 +335,9 @@ pub enum Start {
     Virtual {
         object: Operand,
         slot: u64,
+        /// What the names of the classes that such objects may have begin with.
+        #[serde(default)]
+        class: Option<String>,
     },
 }
 

@@ -55,6 +55,7 @@ pub(crate) const FAMILIES: &[(&str, &str)] = families![
     "c11",
     "semaphore",
     "cxx",
+    "string",
     "memory",
     "strings",
     "stdio",

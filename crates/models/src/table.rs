@@ -42,6 +42,9 @@ pub(crate) struct Table {
 struct FamilyFile {
     #[serde(default)]
     bodies: Bodies,
+    /// Mangled classes; the lines are members of each, mangled too.
+    #[serde(default, rename = "members-of")]
+    members_of: Vec<String>,
     #[serde(default)]
     synchronized: Vec<String>,
     functions: Lines,
@@ -89,7 +92,24 @@ impl<'de> Deserialize<'de> for Lines {
 pub(crate) fn family(name: &str, text: &str) -> Result<Table, Error> {
     let file: FamilyFile =
         toml::from_str(text).map_err(|error| syntax(Path::new(name), text, &error))?;
-    Ok(Table { bodies: file.bodies, synchronized: file.synchronized, lines: file.functions.0 })
+    let mut lines = file.functions.0;
+    if !file.members_of.is_empty() {
+        for (line, _) in &mut lines {
+            *line = members(line, &file.members_of);
+        }
+    }
+    Ok(Table { bodies: file.bodies, synchronized: file.synchronized, lines })
+}
+
+/// The symbols of a line's members in each class, constant or not.
+fn members(line: &str, classes: &[String]) -> String {
+    let names = line.split('|').map(str::trim).flat_map(|member| {
+        let of_class = move |class: &String| {
+            [format!("_ZN{class}{member}"), format!("_ZNK{class}{member}")]
+        };
+        classes.iter().flat_map(of_class)
+    });
+    names.collect::<Vec<_>>().join(" | ")
 }
 
 /// Parses a user's file.

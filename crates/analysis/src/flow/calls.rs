@@ -269,7 +269,7 @@ impl Flow<'_> {
                     self.access(inst, operand, place, 8, AccessKind::Write, false);
                 }
                 let passed = self.passed(*passed, arguments);
-                self.create(inst, (*handle, *entry, *argument, *extent), passed, arguments, paths);
+                self.create(inst, (*handle, entry, *argument, *extent), passed, arguments, paths);
             }
             Effect::Join { handle, by_address, success } => {
                 let Some(handle) = arguments.get(*handle as usize) else { return };
@@ -515,7 +515,7 @@ impl Flow<'_> {
     pub(super) fn create(
         &mut self,
         inst: u32,
-        (handle, entry, argument, extent): (Option<u32>, Entry, Option<u32>, Extent),
+        (handle, entry, argument, extent): (Option<u32>, &Entry, Option<u32>, Extent),
         passed: Vec<Option<Sym>>,
         arguments: &[Value],
         paths: &mut [Path],
@@ -543,7 +543,7 @@ impl Flow<'_> {
             self.escape(argument, paths);
         }
         if let Entry::Owned { argument, .. } = entry
-            && let Some(value) = arguments.get(argument as usize)
+            && let Some(value) = arguments.get(*argument as usize)
         {
             self.escape_value(value, paths);
         }

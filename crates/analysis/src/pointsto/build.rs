@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
+use super::tables::{Only, Tables};
 use super::{CallSite, PointsTo};
 use crate::effects::{Effect, Effects, Entry, Passed};
 
@@ -26,6 +27,8 @@ struct Site {
     binding: Rc<Binding>,
     /// What the function is taken from.
     target: Node,
+    /// Which functions can be meant.
+    only: Only,
     /// Its arguments go to all functions that the blob leads to.
     in_hub: bool,
 }
@@ -45,6 +48,7 @@ struct Builder<'a> {
     globals: Vec<LocationId>,
     functions: Vec<LocationId>,
     constants: FxHashMap<LocationId, Node>,
+    tables: Tables,
     sites: Vec<Site>,
     /// By number of arguments.
     hubs: FxHashMap<usize, Rc<Hub>>,
@@ -94,6 +98,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         globals,
         functions,
         constants: FxHashMap::default(),
+        tables: Tables::new(program),
         sites: Vec::new(),
         hubs: FxHashMap::default(),
         in_hubs: FxHashSet::default(),
@@ -158,6 +163,9 @@ impl Builder<'_> {
 
     fn bind(&mut self, number: u32, target: FunctionId) {
         let site = &self.sites[number as usize];
+        if !self.tables.admit(self.program, &site.only, target) {
+            return;
+        }
         let (place, binding) = (site.place, site.binding.clone());
         let callee = self.program.module.function(target);
         match &*binding {
@@ -485,13 +493,21 @@ impl Builder<'_> {
         if let Some(target) = self.node(f, target) {
             let binding =
                 Binding::Call { arguments: nodes, constants: arguments.to_vec(), result: own };
-            self.watch_site((f, index), binding, target);
+            let slot = match callee {
+                Callee::Virtual { slot, .. } => Some(*slot),
+                _ => None,
+            };
+            self.watch_some((f, index), binding, target, Only { slot, class: None });
         }
     }
 
     fn watch_site(&mut self, place: CallSite, binding: Binding, target: Node) {
+        self.watch_some(place, binding, target, Only::default());
+    }
+
+    fn watch_some(&mut self, place: CallSite, binding: Binding, target: Node, only: Only) {
         let site = self.sites.len() as u32;
-        self.sites.push(Site { place, binding: Rc::new(binding), target, in_hub: false });
+        self.sites.push(Site { place, binding: Rc::new(binding), target, only, in_hub: false });
         self.solver.watch(target, Watch::Call { site });
     }
 
@@ -613,7 +629,7 @@ impl Builder<'_> {
                         parameters.push(Some(own));
                     }
                 }
-                self.create(place, *entry, parameters, nodes);
+                self.create(place, entry, parameters, nodes);
             }
             Effect::PointsIntoItself => {
                 let location = self.heap(place, 0);
@@ -691,40 +707,43 @@ impl Builder<'_> {
     fn create(
         &mut self,
         place: CallSite,
-        entry: Entry,
+        entry: &Entry,
         parameters: Vec<Option<Node>>,
         nodes: &[Option<Node>],
     ) {
         match entry {
             Entry::Argument(index) => {
-                if let Some(target) = nodes.get(index as usize).copied().flatten() {
+                if let Some(target) = nodes.get(*index as usize).copied().flatten() {
                     self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
-            Entry::Owned { argument, slot } => {
-                let Some(owner) = nodes.get(argument as usize).copied().flatten() else { return };
+            Entry::Owned { argument, slot, class } => {
+                let Some(owner) = nodes.get(*argument as usize).copied().flatten() else { return };
                 let (object, table) = (self.solver.node(), self.solver.node());
                 let (moved, target) = (self.solver.node(), self.solver.node());
                 self.solver.watch(owner, Watch::Load { to: object, wide: false });
                 self.solver.watch(object, Watch::Load { to: table, wide: false });
-                let offset = slot as i64;
+                let offset = *slot as i64;
+                let of_class = |offset| Only { slot: Some(offset), class: class.clone() };
                 self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
                 self.solver.watch(moved, Watch::Load { to: target, wide: false });
                 let parameters = vec![Some(object)];
-                self.watch_site(place, Binding::Entry { parameters: parameters.clone() }, target);
+                let entry = Binding::Entry { parameters: parameters.clone() };
+                self.watch_some(place, entry, target, of_class(*slot));
                 // The thread deletes the object: the destructor that does comes just before.
                 let (moved, target) = (self.solver.node(), self.solver.node());
-                let offset = offset - DELETING;
+                let before = slot.saturating_sub(DELETING);
+                let offset = before as i64;
                 self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
                 self.solver.watch(moved, Watch::Load { to: target, wide: false });
-                self.watch_site(place, Binding::End { parameters }, target);
+                self.watch_some(place, Binding::End { parameters }, target, of_class(before));
             }
         }
     }
 }
 
 /// How far the deleting destructor lies before what a thread runs in its object's table.
-const DELETING: i64 = 8;
+const DELETING: u64 = 8;
 
 /// Constant indices become part of the offset; the others give the stride.
 fn folded(mut offset: i64, indices: &[(Value, i64)]) -> (i64, u32) {

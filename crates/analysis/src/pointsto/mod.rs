@@ -12,6 +12,7 @@
 mod build;
 mod locations;
 mod solve;
+mod tables;
 
 use std::borrow::Cow;
 
