@@ -457,20 +457,21 @@ impl Search<'_> {
         if let (&[x], &[y]) = (&*a.locations, &*b.locations) {
             return Some((x, y));
         }
-        self.reaches.meeting(first, second, || {
-            let own = (0u32..).zip(a.locations.iter());
-            for (i, &x) in own.filter(|(_, at)| self.is_indexed(at.object)) {
-                let start = b.locations.partition_point(|y| y.object < x.object);
-                let there = b.locations[start..].iter().take_while(|y| y.object == x.object);
-                for (j, &y) in (start as u32..).zip(there) {
-                    if may_overlap(x, a.size, y, b.size) {
-                        return Some((i, j));
+        self.reaches
+            .meeting(first, second, || {
+                let own = (0u32..).zip(a.locations.iter());
+                for (i, &x) in own.filter(|(_, at)| self.is_indexed(at.object)) {
+                    let start = b.locations.partition_point(|y| y.object < x.object);
+                    let there = b.locations[start..].iter().take_while(|y| y.object == x.object);
+                    for (j, &y) in (start as u32..).zip(there) {
+                        if may_overlap(x, a.size, y, b.size) {
+                            return Some((i, j));
+                        }
                     }
                 }
-            }
-            None
-        })
-        .map(|(i, j)| (a.locations[i as usize], b.locations[j as usize]))
+                None
+            })
+            .map(|(i, j)| (a.locations[i as usize], b.locations[j as usize]))
     }
 
     fn spots(&self, (first, second): (u32, u32)) -> (Spot, Spot) {

@@ -104,9 +104,8 @@ pub(crate) fn family(name: &str, text: &str) -> Result<Table, Error> {
 /// The symbols of a line's members in each class, constant or not.
 fn members(line: &str, classes: &[String]) -> String {
     let names = line.split('|').map(str::trim).flat_map(|member| {
-        let of_class = move |class: &String| {
-            [format!("_ZN{class}{member}"), format!("_ZNK{class}{member}")]
-        };
+        let of_class =
+            move |class: &String| [format!("_ZN{class}{member}"), format!("_ZNK{class}{member}")];
         classes.iter().flat_map(of_class)
     });
     names.collect::<Vec<_>>().join(" | ")
