@@ -1,5 +1,6 @@
 // A threaded test of SQLite through its public interface: connections of several threads share one
-// cache, put rows in, count them and take them out again. An argument says how many rows each.
+// cache, put rows in, count them and take them out again. An argument says how many rows each; with a
+// second one each thread has a cache of its own, so that how long it works is not a matter of luck.
 #include "sqlite3.h"
 
 #include <pthread.h>
@@ -10,10 +11,12 @@
 
 static int rows = 20;
 
-static const char *const place = "file:shared?mode=memory&cache=shared";
+static int apart;
 
-static sqlite3 *open_shared(void) {
+static sqlite3 *open_shared(long number) {
     sqlite3 *database;
+    char place[80];
+    snprintf(place, sizeof place, "file:shared%ld?mode=memory&cache=shared", apart ? number : 0);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
     if (sqlite3_open_v2(place, &database, flags, 0) != SQLITE_OK)
         exit(2);
@@ -36,8 +39,9 @@ static void run(sqlite3 *database, const char *text) {
 }
 
 static void *work(void *number) {
-    sqlite3 *database = open_shared();
+    sqlite3 *database = open_shared((long)number);
     char text[120];
+    run(database, "create table if not exists items (id integer primary key, name text)");
     for (int row = 0; row < rows; row++) {
         int key = (int)(long)number * 1000000 + row;
         snprintf(text, sizeof text, "insert into items values (%d, 'item %d')", key, key);
@@ -56,9 +60,10 @@ static void *work(void *number) {
 int main(int count, char **arguments) {
     if (count > 1)
         rows = atoi(arguments[1]);
+    apart = count > 2;
     pthread_t threads[THREADS];
     sqlite3_enable_shared_cache(1);
-    sqlite3 *database = open_shared();
+    sqlite3 *database = open_shared(0);
     run(database, "create table items (id integer primary key, name text)");
     for (long i = 0; i < THREADS; i++)
         pthread_create(&threads[i], 0, work, (void *)i);

@@ -105,7 +105,7 @@ pub const SUBJECTS: [Subject; 5] = [
         target: "sqlite_threads",
         file: "sqlite_threads",
         cases: &[&[]],
-        long: &["40000"],
+        long: &["40000", "apart"],
     },
     Subject {
         name: "zstd",

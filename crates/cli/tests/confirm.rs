@@ -71,10 +71,14 @@ fn racewarden(cache: &Path) -> Command {
 }
 
 fn confirm(program: &Annotated, cache: &Path) -> Report {
+    confirm_with(program, cache, "")
+}
+
+fn confirm_with(program: &Annotated, cache: &Path, cflags: &str) -> Report {
     let candidates = cache.join("candidates.json");
     std::fs::write(&candidates, serde_json::to_string(&program.report).unwrap()).unwrap();
     let output = racewarden(cache)
-        .args(["confirm", "--format", "json", "--report"])
+        .args(["confirm", "--format", "json", "--cflags", cflags, "--report"])
         .arg(&candidates)
         .arg(&program.path)
         .output()
@@ -163,6 +167,18 @@ fn every_candidate_gets_its_verdict_every_time() {
     for program in &programs {
         for _ in 0..repetitions() {
             check(program, &confirm(program, cache.path()));
+        }
+    }
+}
+
+/// Gated code is found where the optimiser has put it, and behind landing marks for branches.
+#[test]
+fn optimised_and_hardened_code_is_entered_too() {
+    let cache = tempfile::tempdir().unwrap();
+    for flags in ["-O2", "-O2 -fcf-protection=full", "-Os"] {
+        for name in ["small_helpers.c", "late_teardown.c"] {
+            let program = read(&programs().join(name));
+            check(&program, &confirm_with(&program, cache.path(), flags));
         }
     }
 }

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::BuilderError;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::*;
@@ -251,7 +252,11 @@ fn constant<'c>(module: &Module<'c>, value: ArrayValue<'c>, name: &str) -> Point
 fn make_room(module: &Module, function: FunctionValue) {
     let context = module.get_context();
     let room = context.create_string_attribute("patchable-function-entry", ROOM);
-    function.add_attribute(inkwell::attributes::AttributeLoc::Function, room);
+    function.add_attribute(AttributeLoc::Function, room);
+    // A landing mark for indirect branches would come before the room, and the two together are too
+    // long for one store.
+    let kind = Attribute::get_named_enum_kind_id("nocf_check");
+    function.add_attribute(AttributeLoc::Function, context.create_enum_attribute(kind, 0));
     let function = function.as_value_ref();
     // SAFETY: the function is alive.
     unsafe { LLVMSetAlignment(function, LLVMGetAlignment(function).max(ALIGNMENT)) };

@@ -8,6 +8,7 @@
 //! gate cost one empty instruction. A system that lets no code be changed gets no gates.
 
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::__racewarden_gate_flags;
@@ -15,28 +16,48 @@ use crate::common::futex::SpinLock;
 
 /// A function of the program that holds the code of active gates.
 struct Entry {
-    gates: Vec<Active>,
     code: &'static AtomicU64,
     /// What the code is when it leads to the copy, and when it does not.
     jump: u64,
     plain: u64,
-    given_back: bool,
+    /// How many of its gates may still have something to do.
+    open: u32,
 }
 
+/// That an active gate's code is in an entry.
 struct Active {
     gate: u32,
+    entry: usize,
     retired: bool,
+}
+
+struct All {
+    entries: Vec<Entry>,
+    /// Entries by address: several units may bring the same inline function.
+    places: BTreeMap<usize, usize>,
+    /// Sorted by gate.
+    gates: Vec<Active>,
+    /// Whether all gates have been asked once if they are quiet.
+    is_swept: bool,
 }
 
 struct Entries {
     lock: SpinLock,
-    all: UnsafeCell<Vec<Entry>>,
+    all: UnsafeCell<All>,
 }
 
 // SAFETY: `all` is only touched while `lock` is held.
 unsafe impl Sync for Entries {}
 
-static ENTRIES: Entries = Entries { lock: SpinLock::new(), all: UnsafeCell::new(Vec::new()) };
+static ENTRIES: Entries = Entries {
+    lock: SpinLock::new(),
+    all: UnsafeCell::new(All {
+        entries: Vec::new(),
+        places: BTreeMap::new(),
+        gates: Vec::new(),
+        is_swept: false,
+    }),
+};
 
 /// A unit of the program tells where its gated copies are entered, before it runs.
 ///
@@ -76,26 +97,32 @@ pub unsafe extern "C" fn __racewarden_gate_entries(
         wanted.extend(here.map(|[gate, _]| (entry, *gate)));
     }
     wanted.sort_unstable();
-    with(|all| {
-        let first = all.len();
+    with(|All { entries: known, places, gates: active, .. }| {
+        let first = known.len();
         for gates in wanted.chunk_by(|one, other| one.0 == other.0) {
             // SAFETY: as the caller promises.
             let [function, copy] = unsafe { *entries.add(gates[0].0 as usize) };
-            let gates = gates.iter().map(|(_, gate)| Active { gate: *gate, retired: false });
-            // Another unit may have brought the same inline function.
-            if let Some(known) = all.iter_mut().find(|one| one.is_at(function)) {
-                known.gates.extend(gates);
-            } else if let Some(entry) = Entry::new(function, copy, gates.collect()) {
-                all.push(entry);
-            }
+            let entry = match (places.get(&function), Entry::new(function, copy)) {
+                (Some(&at), _) => at,
+                (None, Some(entry)) => {
+                    known.push(entry);
+                    places.insert(function, known.len() - 1);
+                    known.len() - 1
+                }
+                (None, None) => continue,
+            };
+            known[entry].open += gates.len() as u32;
+            let gates = gates.iter().map(|(_, gate)| Active { gate: *gate, entry, retired: false });
+            active.extend(gates);
         }
-        change(&all[first..], |entry| entry.jump);
+        active.sort_unstable_by_key(|one| one.gate);
+        change(&known[first..], |entry| entry.jump);
     });
 }
 
 impl Entry {
     /// `None` if the function does not begin as it should, or cannot be changed by one store.
-    fn new(function: usize, copy: usize, gates: Vec<Active>) -> Option<Entry> {
+    fn new(function: usize, copy: usize) -> Option<Entry> {
         if !function.is_multiple_of(8) {
             return None;
         }
@@ -105,16 +132,11 @@ impl Entry {
         let plain = code.load(Ordering::Relaxed);
         let distance = i32::try_from(copy as i64 - (function as i64 + JUMP_LENGTH)).ok()?;
         (plain & 0xFF_FFFF == NOTHING).then(|| Entry {
-            gates,
             code,
             jump: plain & !FIRST_FIVE | u64::from(distance as u32) << 8 | JUMP,
             plain,
-            given_back: false,
+            open: 0,
         })
-    }
-
-    fn is_at(&self, function: usize) -> bool {
-        std::ptr::from_ref(self.code) as usize == function
     }
 }
 
@@ -150,14 +172,24 @@ fn change(entries: &[Entry], wanted: impl Fn(&Entry) -> u64) {
     }
 }
 
-/// Lets functions whose gates are all quiet run as they are from now on.
-pub fn retire(is_quiet: impl Fn(u32) -> bool) {
-    with(|all| {
-        for entry in all.iter_mut().filter(|entry| !entry.given_back) {
-            entry.gates.iter_mut().for_each(|one| one.retired |= is_quiet(one.gate));
-            if entry.gates.iter().all(|one| one.retired) {
-                entry.given_back = true;
-                change(std::slice::from_ref(entry), |entry| entry.plain);
+/// Nobody will be held any more: lets functions whose gates are all quiet run as they are from now
+/// on. After the first time only `arrived` can have become so.
+pub fn retire(arrived: u32, is_quiet: impl Fn(u32) -> bool) {
+    with(|All { entries, gates, is_swept, .. }| {
+        let range = if std::mem::replace(is_swept, true) {
+            let from = gates.partition_point(|one| one.gate < arrived);
+            from..from + gates[from..].partition_point(|one| one.gate == arrived)
+        } else {
+            0..gates.len()
+        };
+        for one in gates[range].iter_mut().filter(|one| !one.retired) {
+            if is_quiet(one.gate) {
+                one.retired = true;
+                let entry = &mut entries[one.entry];
+                entry.open -= 1;
+                if entry.open == 0 {
+                    change(std::slice::from_ref(entry), |entry| entry.plain);
+                }
             }
         }
     });
@@ -166,16 +198,17 @@ pub fn retire(is_quiet: impl Fn(u32) -> bool) {
 /// In the child of a fork everything begins anew.
 pub fn activate() {
     ENTRIES.lock.reset_after_fork();
-    with(|all| {
-        for entry in all.iter_mut() {
-            entry.given_back = false;
-            entry.gates.iter_mut().for_each(|one| one.retired = false);
+    with(|All { entries, gates, is_swept, .. }| {
+        *is_swept = false;
+        for one in gates.iter_mut().filter(|one| one.retired) {
+            one.retired = false;
+            entries[one.entry].open += 1;
         }
-        change(all, |entry| entry.jump);
+        change(entries, |entry| entry.jump);
     });
 }
 
-fn with(act: impl FnOnce(&mut Vec<Entry>)) {
+fn with(act: impl FnOnce(&mut All)) {
     let _guard = ENTRIES.lock.lock();
     // SAFETY: the lock is held.
     act(unsafe { &mut *ENTRIES.all.get() });

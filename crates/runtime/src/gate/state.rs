@@ -115,7 +115,7 @@ pub fn refresh(shared: &mut Shared, gate: u32) {
     }
     quiet.store(orchestrator.is_quiet(gate), Ordering::Relaxed);
     if orchestrator.is_over() {
-        copies::retire(|gate| orchestrator.is_quiet(gate));
+        copies::retire(gate, |gate| orchestrator.is_quiet(gate));
     }
 }
 
