@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 char buffer[64];
+FILE *zeros;
 void *one(void *arg) {
-  fread(buffer, 1, sizeof buffer, stdin); // RACE!
+  fread(buffer, 1, sizeof buffer, zeros); // RACE!
   return 0;
 }
 void *two(void *arg) {
@@ -12,6 +13,7 @@ void *two(void *arg) {
 }
 int main(void) {
   pthread_t a, b;
+  zeros = fopen("/dev/zero", "r");
   pthread_create(&a, 0, one, 0);
   pthread_create(&b, 0, two, 0);
   pthread_join(a, 0);

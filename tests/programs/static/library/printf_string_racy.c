@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-char name[16];
+char name[16] = "abcdefgh";
 void *one(void *arg) {
   printf("%s\n", name); // RACE!
   return 0;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-char text[32];
+char text[32] = "12 34";
 void *one(void *arg) {
   return strtok(text, " "); // RACE!
 }
