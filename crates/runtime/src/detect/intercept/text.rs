@@ -2,6 +2,7 @@
 //! buffers.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::memory::{length, watch};
 use crate::common::tls;
@@ -147,8 +148,11 @@ interceptor! {
         });
         let token = real!(strtok_r: fn(*mut c_char, Text, *mut *mut c_char) -> *mut c_char)(text, set, rest);
         if !token.is_null() {
-            // The separator behind the token was overwritten.
-            watch(pc, |thread| check_range(thread, token as usize + length(token), 1, Kind::WRITE, pc));
+            let end = token as usize + length(token);
+            // The separator behind the token was overwritten, unless the string ended there.
+            if *rest as usize > end {
+                watch(pc, |thread| check_range(thread, end, 1, Kind::WRITE, pc));
+            }
         }
         token
     }
@@ -156,12 +160,20 @@ interceptor! {
         let pc = tls::caller();
         // Its hidden place is shared by all threads: that alone is a race.
         watch(pc, |thread| {
-            check_range(thread, &raw const HIDDEN_TOKEN as usize, 8, Kind::WRITE, pc);
+            check_range(thread, STRTOK_END.as_ptr() as usize, 8, Kind::WRITE, pc);
             if !text.is_null() {
                 check_range(thread, text as usize, length(text) + 1, Kind::READ, pc);
+                STRTOK_END.store(text as usize + length(text), Ordering::Relaxed);
             }
         });
-        real!(strtok: fn(*mut c_char, Text) -> *mut c_char)(text, set)
+        let token = real!(strtok: fn(*mut c_char, Text) -> *mut c_char)(text, set);
+        if !token.is_null() {
+            let end = token as usize + length(token);
+            if end < STRTOK_END.load(Ordering::Relaxed) {
+                watch(pc, |thread| check_range(thread, end, 1, Kind::WRITE, pc));
+            }
+        }
+        token
     }
     fn wcslen(text: *const i32) -> usize {
         let pc = tls::caller();
@@ -193,8 +205,9 @@ interceptor! {
     }
 }
 
-/// Stands for the place where `strtok` keeps its string between calls.
-static HIDDEN_TOKEN: u64 = 0;
+/// Where the string ends that `strtok` works on; stands for the place where it keeps that string
+/// between calls.
+static STRTOK_END: AtomicUsize = AtomicUsize::new(0);
 
 /// Calls that fill one structure of a known size when they succeed.
 macro_rules! fills {
