@@ -19,7 +19,7 @@ mod verdict;
 
 pub use conclusion::{Conclusion, conclude};
 pub use fingerprint::Fingerprint;
-pub use merge::{PairIndex, drop_placeless, merge_races};
+pub use merge::{PairIndex, merge_races, settle_placeless};
 pub use report::{Engine, Evidence, Note, NoteKind, Race, Report, SCHEMA};
 pub use site::{AccessKind, Frame, HeldLock, LockMode, Site};
 pub use verdict::Verdict;

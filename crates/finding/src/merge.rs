@@ -60,28 +60,62 @@ pub fn merge_races(races: &mut Vec<Race>, incoming: Vec<Race>) {
     }
 }
 
-/// Drops races with an access that no line is known of (the optimiser made one instruction of two
-/// lines), where a race on the same object with the same other access is known at least as well.
-pub fn drop_placeless(races: &mut Vec<Race>) {
-    let known: Vec<(String, Place, Verdict)> = races
-        .iter()
-        .filter(|race| race.sites.iter().all(|site| site.line != 0))
-        .flat_map(|race| {
-            race.sites.iter().map(|site| (race.object.clone(), place(site), race.verdict))
-        })
-        .collect();
-    races.retain(|race| {
-        let [a, b] = &race.sites;
-        let other = match (a.line, b.line) {
-            (0, line) if line != 0 => b,
-            (line, 0) if line != 0 => a,
-            _ => return true,
-        };
-        let covers = |(object, at, verdict): &(String, Place, Verdict)| {
-            *object == race.object && *at == place(other) && *verdict >= race.verdict
-        };
-        !known.iter().any(covers)
-    });
+/// Finds the place of accesses that no line is known of (the optimiser moved them, or made one
+/// instruction of two lines). Where one race alone fits, on the same object, with the same other
+/// access and in the same function, it was that one. Where several fit, the race is dropped if one of
+/// them is known at least as well.
+pub fn settle_placeless(races: &mut Vec<Race>) {
+    let (placeless, mut placed): (Vec<Race>, Vec<Race>) =
+        std::mem::take(races).into_iter().partition(|race| missing(race).is_some());
+    let mut by_other: HashMap<(String, Place), Vec<usize>> = HashMap::new();
+    for (at, race) in placed.iter().enumerate() {
+        for site in &race.sites {
+            by_other.entry((race.object.clone(), place(site))).or_default().push(at);
+        }
+    }
+    for mut race in placeless {
+        let Some(lost) = missing(&race) else { continue };
+        let key = (race.object.clone(), place(&race.sites[1 - lost]));
+        let around = by_other.get(&key).map_or(&[][..], Vec::as_slice);
+        let fits: Vec<(usize, usize)> = around
+            .iter()
+            .filter_map(|&at| Some((at, counterpart(&placed[at], &race, lost)?)))
+            .collect();
+        if let [(at, side)] = fits[..] {
+            let found = &placed[at].sites[side];
+            let Site { file, line, function, .. } = found;
+            race.reasons.push(format!(
+                "the optimised program has no line for one access: {file}:{line} is the only one \
+                 of its kind in {function}"
+            ));
+            race.sites[lost] = Site { stack: Vec::new(), ..found.clone() };
+            placed[at].absorb(race);
+        } else if around.iter().all(|&at| placed[at].verdict < race.verdict) {
+            placed.push(race);
+        }
+    }
+    *races = placed;
+}
+
+/// The access without a line, if the other one has one.
+fn missing(race: &Race) -> Option<usize> {
+    match [race.sites[0].line, race.sites[1].line] {
+        [0, line] if line != 0 => Some(0),
+        [line, 0] if line != 0 => Some(1),
+        _ => None,
+    }
+}
+
+/// The side of `known` that the access without a line can be.
+fn counterpart(known: &Race, race: &Race, lost: usize) -> Option<usize> {
+    let (wanted, other) = (&race.sites[lost], &race.sites[1 - lost]);
+    (0..2).find(|&side| {
+        let site = &known.sites[side];
+        place(&known.sites[1 - side]) == place(other)
+            && site.line != 0
+            && (&site.file, &site.function, site.access)
+                == (&wanted.file, &wanted.function, wanted.access)
+    })
 }
 
 /// One line may hold several accesses of a kind (`a[i] = b[i] = 0`): columns tell them apart where
@@ -221,18 +255,27 @@ mod tests {
     }
 
     #[test]
-    fn a_race_without_a_place_yields_to_one_with() {
+    fn a_race_without_a_place_takes_the_only_one_that_fits() {
         let (write, read) = (site(3, 5, AccessKind::Write), site(9, 7, AccessKind::Read));
         let nowhere = site(0, 0, AccessKind::Read);
-        let placeless = race(write.clone(), nowhere.clone(), Verdict::Observed, Engine::Run);
-        let proved = race(write.clone(), read.clone(), Verdict::Confirmed, Engine::Confirm);
-        let mut races = vec![placeless.clone(), proved];
-        drop_placeless(&mut races);
+        let placeless = race(nowhere, write.clone(), Verdict::Observed, Engine::Run);
+        let known = race(write.clone(), read, Verdict::Potential, Engine::Check);
+        let mut races = vec![placeless.clone(), known.clone()];
+        settle_placeless(&mut races);
         assert_eq!(races.len(), 1);
-        let weaker = race(write, read, Verdict::Potential, Engine::Check);
-        let mut races = vec![placeless, weaker];
-        drop_placeless(&mut races);
-        assert_eq!(races.len(), 2, "the only proof stays");
+        assert_eq!((races[0].sites[1].line, races[0].verdict), (9, Verdict::Observed));
+
+        let another =
+            race(write.clone(), site(12, 7, AccessKind::Read), Verdict::Potential, Engine::Check);
+        let mut races = vec![placeless.clone(), known, another.clone()];
+        settle_placeless(&mut races);
+        assert_eq!(races.len(), 3, "the only proof stays where two fit");
+
+        let elsewhere = Site { function: "g".into(), ..site(9, 7, AccessKind::Read) };
+        let proved = race(write, elsewhere, Verdict::Confirmed, Engine::Confirm);
+        let mut races = vec![placeless, proved];
+        settle_placeless(&mut races);
+        assert_eq!(races.len(), 1, "a proof that is known better makes it superfluous");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
-use racewarden_finding::{Engine, Note, Report, conclude, drop_placeless, merge_races};
+use racewarden_finding::{Engine, Note, Report, conclude, merge_races, settle_placeless};
 use racewarden_schedule::gate::{Judgement, judge};
 
 use super::check;
@@ -153,7 +153,7 @@ fn take(report: &mut Report, engine: Engine, found: anyhow::Result<Report>) {
             report.notes.push(Note::weakens(engine, text));
         }
     }
-    drop_placeless(&mut report.races);
+    settle_placeless(&mut report.races);
 }
 
 /// Everything about confirming but the program and its candidates.

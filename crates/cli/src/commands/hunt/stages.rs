@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
 use racewarden_finding::{
-    Conclusion, Engine, Note, NoteKind, Race, Report, Verdict, conclude, drop_placeless,
-    merge_races,
+    Conclusion, Engine, Note, NoteKind, Race, Report, Verdict, conclude, merge_races,
+    settle_placeless,
 };
 
 use racewarden_predict::recorded::KnownPairs;
@@ -134,7 +134,6 @@ impl<'a> Hunt<'a> {
             let text = "check did not end in the time the hunt had; see --budget".to_owned();
             self.weaken(Engine::Check, text);
         }
-        drop_placeless(&mut self.report.races);
         self.report.conclusion = match conclude(&self.report.races, &self.report.notes, false) {
             Conclusion::Racy => Conclusion::Racy,
             _ if self.proved_race_free && self.report.races.is_empty() => Conclusion::RaceFree,
@@ -329,6 +328,7 @@ impl<'a> Hunt<'a> {
     /// but only the static engine's weaken `race-free`, which [`Hunt::finish`] sees to.
     fn take(&mut self, found: Report) {
         merge_races(&mut self.report.races, found.races);
+        settle_placeless(&mut self.report.races);
         self.report.notes.extend(found.notes);
         for (reason, count) in found.excluded {
             *self.report.excluded.entry(reason).or_default() += count;
