@@ -31,10 +31,6 @@ use crate::gate_survey::GateMap;
 use crate::record::normal_destination;
 use crate::{InstrumentError, UnitPass, gate_copies, gate_entries};
 
-/// Copies run seldom, and their gates leave little to be optimised: more than this takes several times
-/// as long and gains nothing.
-const COPIES_PIPELINE: &str = "default<O1>";
-
 /// The size of the runtime's table.
 pub const MOST_GATES: usize = 1 << 16;
 
@@ -119,8 +115,7 @@ impl UnitPass for Gate {
         optimise(module, None)?;
         let holders = gate_entries::holders(module, &marked);
         copies.keep(&holders.keys().cloned().collect());
-        crate::verifier::guard_atomic_bodies(&copies.module);
-        optimise(&copies.module, Some(COPIES_PIPELINE))?;
+        optimise(&copies.module, None)?;
         gate_copies::join(module, copies)?;
         gate_entries::tell_at_start(module, &numbers, &holders, unit_index).map_err(failed)?;
         optimise(module, Some("globaldce"))

@@ -64,24 +64,56 @@ pub(crate) fn split<'c>(module: &Module<'c>, wanted: &BTreeSet<&str>) -> Option<
 
 /// The wanted functions and all that call them directly, or call such.
 fn callers(module: &Module, wanted: &BTreeSet<&str>) -> BTreeSet<String> {
-    let mut calling: HashMap<String, Vec<String>> = HashMap::new();
-    for function in module.get_functions() {
-        let name = function.get_name().to_string_lossy().into_owned();
-        for place in crate::gate_survey::instructions(function) {
-            if is_call(place.as_value_ref()) {
-                let callee = crate::gate_access::callee_name(place);
-                calling.entry(callee).or_default().push(name.clone());
-            }
-        }
+    let calls = Calls::of(module);
+    let mut calling: HashMap<LLVMValueRef, Vec<LLVMValueRef>> = HashMap::new();
+    for (caller, callees) in &calls.callees {
+        callees.iter().for_each(|callee| calling.entry(*callee).or_default().push(*caller));
     }
     let mut found = BTreeSet::new();
-    let mut open: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
-    while let Some(name) = open.pop() {
-        if found.insert(name.clone()) {
-            open.extend(calling.remove(&name).unwrap_or_default());
+    let mut open: Vec<LLVMValueRef> =
+        wanted.iter().filter_map(|name| Some(module.get_function(name)?.as_value_ref())).collect();
+    while let Some(function) = open.pop() {
+        if found.insert(name_of(function)) {
+            open.extend(calling.remove(&function).unwrap_or_default());
         }
     }
     found
+}
+
+/// Which functions call which directly.
+struct Calls {
+    callees: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
+}
+
+impl Calls {
+    fn of(module: &Module) -> Calls {
+        let mut callees = HashMap::new();
+        for function in module.get_functions() {
+            let called: HashSet<LLVMValueRef> = crate::gate_survey::instructions(function)
+                .map(|place| place.as_value_ref())
+                .filter(|place| is_call(*place))
+                // SAFETY: the instruction is a call.
+                .map(|place| unsafe { LLVMGetCalledValue(place) })
+                .collect();
+            callees.insert(function.as_value_ref(), called.into_iter().collect());
+        }
+        Calls { callees }
+    }
+
+    /// Whether calls lead from one function to another.
+    fn leads(&self, from: LLVMValueRef, to: LLVMValueRef) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = vec![from];
+        while let Some(function) = open.pop() {
+            if function == to {
+                return true;
+            }
+            if seen.insert(function) {
+                open.extend(self.callees.get(&function).into_iter().flatten());
+            }
+        }
+        false
+    }
 }
 
 pub(crate) fn is_call(place: LLVMValueRef) -> bool {
@@ -99,6 +131,7 @@ impl<'c> Copies<'c> {
     /// Makes the program's own part ready to be optimised by itself: what the copies use stays, in
     /// the form that they know, and everything else is as local as ever.
     pub fn release(&mut self, module: &Module<'c>) {
+        let calls = Calls::of(module);
         self.promoted.retain(|(name, linkage)| {
             let Some(value) = named(module, name) else { return false };
             let is_copied = self.names.binary_search(name).is_ok();
@@ -106,7 +139,7 @@ impl<'c> Copies<'c> {
                 // SAFETY: the value is alive.
                 unsafe {
                     LLVMSetVisibility(value, LLVMVisibility::LLVMHiddenVisibility);
-                    hint_only_call(value);
+                    hint_only_call(value, &calls);
                 }
                 return true;
             }
@@ -193,11 +226,12 @@ fn is_used(copies: &Module, name: &str) -> bool {
 }
 
 /// A local function with only one call is put in there, however large it is. One that is visible for
-/// the time being must not lose that.
+/// the time being must not lose that. (But in a circle of calls the hint would be copied with the call, and
+/// everything would be put into everything.)
 ///
 /// # Safety
 /// The value is alive and has just been local.
-unsafe fn hint_only_call(value: LLVMValueRef) {
+unsafe fn hint_only_call(value: LLVMValueRef, calls: &Calls) {
     const NAME: &CStr = c"call-threshold-bonus";
     /// What the inliner itself adds for a last call.
     const BONUS: &CStr = c"15000";
