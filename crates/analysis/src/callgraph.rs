@@ -107,7 +107,11 @@ impl CallGraph {
             self.create_sites.push(site);
         }
         if runs_entries {
-            targets.extend(points.entries.get(&site).into_iter().flatten());
+            let entries = points.entries.get(&site).map_or(&[][..], Vec::as_slice);
+            if entries.is_empty() {
+                self.unresolved.push(site);
+            }
+            targets.extend(entries);
         }
         targets.retain(|target| effects.of(*target).is_none());
         self.callees[site.0.index()].extend(&targets);
