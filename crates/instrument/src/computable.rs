@@ -15,14 +15,14 @@ use inkwell::llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 
 use inkwell::values::InstructionValue;
 
-use crate::derived::{Derived, instructions, is_plain, is_simple};
+use crate::derived::{Derived, LoopBlocks, instructions, is_plain, is_simple};
 use crate::record::normal_destination;
 
 /// Values that the reader may not know. Everything of the right kind is taken to be known until
 /// something that it comes from is not.
 pub(crate) struct Unknown<'d> {
     derived: &'d Derived,
-    loops: &'d HashSet<LLVMBasicBlockRef>,
+    loops: &'d LoopBlocks,
     values: HashSet<LLVMValueRef>,
     /// Per private function: its calls, and what it returns.
     calls: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
@@ -37,7 +37,7 @@ impl<'d> Unknown<'d> {
     pub(crate) fn of(
         functions: &[LLVMValueRef],
         derived: &'d Derived,
-        loops: &'d HashSet<LLVMBasicBlockRef>,
+        loops: &'d LoopBlocks,
     ) -> Self {
         let mut unknown = Unknown {
             derived,
@@ -104,8 +104,7 @@ impl<'d> Unknown<'d> {
                     }
                 }
                 LLVMOpcode::LLVMRet if LLVMGetNumOperands(instruction) == 1 => {
-                    let result = LLVMGetOperand(instruction, 0);
-                    self.results.entry(function).or_default().push(result);
+                    self.results.entry(function).or_default().push(instruction);
                 }
                 _ => {}
             }
@@ -120,7 +119,7 @@ impl<'d> Unknown<'d> {
                     let agrees =
                         LLVMGetCalledFunctionType(*call) == LLVMGlobalGetValueType(*function);
                     for index in 0..LLVMCountParams(*function) {
-                        if !agrees || self.has(LLVMGetOperand(*call, index)) {
+                        if !agrees || self.has(LLVMGetOperand(*call, index), *call) {
                             self.values.insert(LLVMGetParam(*function, index));
                         }
                     }
@@ -136,11 +135,11 @@ impl<'d> Unknown<'d> {
             let is_known = accesses.iter().all(|&access| unsafe {
                 match LLVMGetInstructionOpcode(access) {
                     LLVMOpcode::LLVMStore => {
-                        !self.loops.contains(&LLVMGetInstructionParent(access))
-                            && !self.has(LLVMGetOperand(access, 0))
-                            && !self.has(LLVMGetOperand(access, 1))
+                        !self.loops.contains_key(&LLVMGetInstructionParent(access))
+                            && !self.has(LLVMGetOperand(access, 0), access)
+                            && !self.has(LLVMGetOperand(access, 1), access)
                     }
-                    _ => !self.has(LLVMGetOperand(access, 0)),
+                    _ => !self.has(LLVMGetOperand(access, 0), access),
                 }
             });
             if !is_known {
@@ -167,7 +166,7 @@ impl<'d> Unknown<'d> {
             LLVMIsAInlineAsm(callee).is_null()
                 && (0..LLVMGetNumArgOperands(call)).all(|index| {
                     let argument = LLVMGetOperand(call, index);
-                    !is_number(LLVMTypeOf(argument)) || !self.has(argument)
+                    !is_number(LLVMTypeOf(argument)) || !self.has(argument, call)
                 })
         }
     }
@@ -187,14 +186,22 @@ impl<'d> Unknown<'d> {
             is_plain(access)
                 && is_simple(LLVMTypeOf(value))
                 && LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == 0
-                && !self.has(address)
-                && !(stores && self.has(value))
+                && !self.has(address, access)
+                && !(stores && self.has(value, access))
         }
     }
 
-    pub(crate) fn has(&self, value: LLVMValueRef) -> bool {
-        // SAFETY: a value of the module, asked by its kind.
+    /// Whether the reader may not know the value where `user`, an instruction, uses it. What a loop
+    /// computes that may be recorded as a whole is known within it at most.
+    pub(crate) fn has(&self, value: LLVMValueRef, user: LLVMValueRef) -> bool {
+        // SAFETY: values of the module, asked by their kind.
         unsafe {
+            if !LLVMIsAInstruction(value).is_null()
+                && let Some(header) = self.loops.get(&LLVMGetInstructionParent(value))
+                && self.loops.get(&LLVMGetInstructionParent(user)) != Some(header)
+            {
+                return true;
+            }
             if !LLVMIsAInstruction(value).is_null() || !LLVMIsAArgument(value).is_null() {
                 return self.values.contains(&value);
             }
@@ -209,10 +216,10 @@ impl<'d> Unknown<'d> {
         // SAFETY: operands are asked for by the instruction's kind.
         unsafe {
             let ty = LLVMTypeOf(instruction);
-            if !is_number(ty) || self.loops.contains(&LLVMGetInstructionParent(instruction)) {
+            if !is_number(ty) {
                 return false;
             }
-            let known = |index| !self.has(LLVMGetOperand(instruction, index));
+            let known = |index| !self.has(LLVMGetOperand(instruction, index), instruction);
             match LLVMGetInstructionOpcode(instruction) {
                 LLVMAdd | LLVMSub | LLVMMul | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr
                 | LLVMAShr | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMICmp => {
@@ -230,7 +237,7 @@ impl<'d> Unknown<'d> {
                 LLVMAlloca => true,
                 LLVMSelect => known(0) && known(1) && known(2),
                 LLVMPHI => (0..LLVMCountIncoming(instruction))
-                    .all(|index| !self.has(LLVMGetIncomingValue(instruction, index))),
+                    .all(|index| !self.has(LLVMGetIncomingValue(instruction, index), instruction)),
                 LLVMLoad => match self.loaded.get(&instruction) {
                     Some(slot) => !self.slots.contains(slot),
                     None => {
@@ -258,17 +265,16 @@ impl<'d> Unknown<'d> {
             }
             if LLVMIsDeclaration(callee) == 0 {
                 return is_final(callee)
-                    && self
-                        .results
-                        .get(&callee)
-                        .is_some_and(|results| results.iter().all(|result| !self.has(*result)));
+                    && self.results.get(&callee).is_some_and(|results| {
+                        results.iter().all(|end| !self.has(LLVMGetOperand(*end, 0), *end))
+                    });
             }
             let name = name_of(callee);
             if name.starts_with("llvm.") {
                 return is_strict(call)
                     && computes(&name, LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)))
                     && (0..LLVMGetNumArgOperands(call))
-                        .all(|index| !self.has(LLVMGetOperand(call, index)));
+                        .all(|index| !self.has(LLVMGetOperand(call, index), call));
             }
             let comes_back = match LLVMGetInstructionOpcode(call) {
                 LLVMOpcode::LLVMInvoke => normal_destination(InstructionValue::new(call)).is_some(),

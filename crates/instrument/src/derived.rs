@@ -26,6 +26,9 @@ use inkwell::values::{AsValueRef, InstructionOpcode, InstructionValue};
 
 use crate::computable::Unknown;
 
+/// The blocks of loops that may be recorded as a whole, with the loop's header.
+pub(crate) type LoopBlocks = HashMap<LLVMBasicBlockRef, LLVMBasicBlockRef>;
+
 /// What is left out in a module.
 #[derive(Default)]
 pub(crate) struct Derived {
@@ -39,6 +42,8 @@ pub(crate) struct Derived {
     pub branches: HashSet<LLVMValueRef>,
     /// Loads and stores whose address the reader computes, and what these store.
     pub known: HashSet<LLVMValueRef>,
+    /// Loads that find what an instruction before them loaded or stored: they have no hook.
+    pub repeated: HashMap<LLVMValueRef, LLVMValueRef>,
     /// Slots of a fixed size, by what is loaded from and stored to them. They start as zero, so
     /// that the reader knows what is in them.
     pub zeroed: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
@@ -75,7 +80,7 @@ impl Derived {
     }
 
     /// Finds the branches and accesses. Within `loops` values are not known.
-    pub(crate) fn find_branches(&mut self, module: &Module, loops: &HashSet<LLVMBasicBlockRef>) {
+    pub(crate) fn find_branches(&mut self, module: &Module, loops: &LoopBlocks) {
         let functions: Vec<LLVMValueRef> = module
             .get_functions()
             .filter(|function| function.count_basic_blocks() > 0)
@@ -88,13 +93,12 @@ impl Derived {
             // SAFETY: instructions of a live function, asked by their kind.
             unsafe {
                 for place in instructions(function) {
-                    if loops.contains(&LLVMGetInstructionParent(place)) {
-                        continue;
-                    }
+                    let in_loop = loops.contains_key(&LLVMGetInstructionParent(place));
                     match LLVMGetInstructionOpcode(place) {
                         LLVMOpcode::LLVMBr
-                            if LLVMIsConditional(place) != 0
-                                && !unknown.has(LLVMGetCondition(place)) =>
+                            if !in_loop
+                                && LLVMIsConditional(place) != 0
+                                && !unknown.has(LLVMGetCondition(place), place) =>
                         {
                             branches.insert(place);
                         }
@@ -146,20 +150,29 @@ impl Derived {
 
     /// Whether the instruction has no record.
     pub(crate) fn has(&self, instruction: LLVMValueRef) -> bool {
-        self.private.contains(&instruction) || self.branches.contains(&instruction)
+        self.private.contains(&instruction)
+            || self.branches.contains(&instruction)
+            || self.repeated.contains_key(&instruction)
     }
 
-    /// The ordinals of a function's slots, branches and accesses that are left out, as text.
+    /// The ordinals of a function's slots, branches and accesses that are left out, as text; loads
+    /// that repeat another instruction name that, too.
     pub(crate) fn left_out(&self, places: &[InstructionValue]) -> String {
-        let listed = places.iter().enumerate().filter(|(_, place)| {
+        let all = places.iter().enumerate();
+        let ordinals: HashMap<LLVMValueRef, usize> =
+            all.map(|(ordinal, place)| (place.as_value_ref(), ordinal)).collect();
+        let listed = places.iter().enumerate().filter_map(|(ordinal, place)| {
             let value = place.as_value_ref();
-            match place.get_opcode() {
+            if let Some(first) = self.repeated.get(&value) {
+                return Some(format!("{ordinal}={}", ordinals.get(first)?));
+            }
+            let is_listed = match place.get_opcode() {
                 InstructionOpcode::Alloca | InstructionOpcode::Br => self.has(value),
                 _ => self.known.contains(&value),
-            }
+            };
+            is_listed.then(|| ordinal.to_string())
         });
-        let numbers: Vec<String> = listed.map(|(ordinal, _)| ordinal.to_string()).collect();
-        numbers.join(",")
+        listed.collect::<Vec<String>>().join(",")
     }
 }
 

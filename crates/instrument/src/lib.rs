@@ -28,6 +28,7 @@ mod outside;
 mod prune;
 mod record;
 mod record_loops;
+mod repeated;
 mod verifier;
 
 pub use build::{BuildRequest, Optimise, UnitPass, build_target};

@@ -35,6 +35,7 @@ use crate::derived::Derived;
 use crate::gate_access::{Size, access_of, callee_name};
 use crate::outside::{self, Outside};
 use crate::record_loops::{Covered, LoopHooks, record_loops};
+use crate::repeated::repeated_loads;
 use crate::{InstrumentError, UnitPass};
 
 /// Instruments for the recording runtime.
@@ -47,7 +48,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("14 {unit_index}")
+        format!("15 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -81,8 +82,12 @@ fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
         .iter()
         .map(|(function, _)| record_loops(module, *function, hooks.loops, &derived))
         .collect();
-    let loops = covered.iter().flat_map(|covered| covered.blocks.iter().copied()).collect();
+    let loops =
+        covered.iter().flat_map(|covered| covered.blocks.iter().map(|(a, b)| (*a, *b))).collect();
     derived.find_branches(module, &loops);
+    let never = |place: &_| covered.iter().any(|covered| covered.always.contains(place));
+    derived.known.retain(|place| !never(place));
+    derived.repeated = repeated_loads(module, &derived, &loops);
     add_symbols(module, unit_index, &derived, &functions);
     for ((function, places), covered) in functions.iter().zip(&covered) {
         hooks.function(*function, places, covered, &derived)?;
@@ -175,6 +180,7 @@ enum How<'c> {
     Known,
     /// Not while the number is other than zero.
     Even(IntValue<'c>),
+    EvenKnown(IntValue<'c>),
 }
 
 struct Hooks<'m, 'c> {
@@ -212,6 +218,8 @@ struct Hooks<'m, 'c> {
     /// These are also told whether the loop that they are in is recorded as a whole.
     even_loads: [FunctionValue<'c>; 4],
     even_stores: [FunctionValue<'c>; 4],
+    even_known_loads: [FunctionValue<'c>; 4],
+    even_known_stores: [FunctionValue<'c>; 4],
     even_branch: FunctionValue<'c>,
 }
 
@@ -233,8 +241,14 @@ impl<'m, 'c> Hooks<'m, 'c> {
             |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
         let loads = [1, 2, 4, 8].map(load);
         let even_load = context.i64_type().fn_type(&[pointer, long], false);
-        let even_load = |size: u32| {
-            module.add_function(&format!("__racewarden_record_even_load{size}"), even_load, None)
+        let even_loads = |kind: &str| {
+            [1, 2, 4, 8].map(|size| {
+                let name = format!("__racewarden_record_{kind}{size}");
+                module.add_function(&name, even_load, None)
+            })
+        };
+        let even_stores = |kind: &str| {
+            [1, 2, 4, 8].map(|size| hook(&format!("{kind}{size}"), &[pointer, long, long]))
         };
         let float_load = |size: u32| {
             let name = format!("__racewarden_record_load_float{size}");
@@ -274,9 +288,10 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 rounds: hook("loop", &[long, long]),
                 range: hook("range", &[pointer, long, long, long, long, long]),
             },
-            even_loads: [1, 2, 4, 8].map(even_load),
-            even_stores: [1, 2, 4, 8]
-                .map(|size| hook(&format!("even_store{size}"), &[pointer, long, long])),
+            even_loads: even_loads("even_load"),
+            even_stores: even_stores("even_store"),
+            even_known_loads: even_loads("even_known_load"),
+            even_known_stores: even_stores("even_known_store"),
             even_branch: hook("even_branch", &[long, long]),
         }
     }
@@ -298,8 +313,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 self.expect(place)?;
             }
             match covered.unless.get(&value) {
-                // SAFETY: a number that is computed where the loop is entered.
-                Some(whole) => self.even(place, unsafe { IntValue::new(*whole) })?,
+                Some(whole) => {
+                    // SAFETY: a number that is computed where the loop is entered.
+                    let whole = unsafe { IntValue::new(*whole) };
+                    self.even(place, whole, derived.known.contains(&value))?;
+                }
                 None if covered.always.contains(&value) || derived.has(value) => {}
                 None if derived.known.contains(&value) => self.plain(place, How::Known)?,
                 None => self.instruction(place)?,
@@ -367,7 +385,12 @@ impl<'m, 'c> Hooks<'m, 'c> {
     }
 
     /// A branch, load or store of a loop that may be recorded as a whole.
-    fn even(&self, place: InstructionValue<'c>, whole: IntValue<'c>) -> Result<(), BuilderError> {
+    fn even(
+        &self,
+        place: InstructionValue<'c>,
+        whole: IntValue<'c>,
+        is_known: bool,
+    ) -> Result<(), BuilderError> {
         if place.get_opcode() == InstructionOpcode::Br {
             let long = self.module.get_context().i64_type();
             let value = place.get_operand(0).and_then(|operand| operand.value());
@@ -377,7 +400,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
             builder.build_call(self.even_branch, &[value.into(), whole.into()], "")?;
             return Ok(());
         }
-        self.plain(place, How::Even(whole))
+        self.plain(place, if is_known { How::EvenKnown(whole) } else { How::Even(whole) })
     }
 
     /// A load or store that the runtime does.
@@ -440,6 +463,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
             let value = self.bits_of(&builder, value)?;
             let (hook, whole) = match how {
                 How::Even(whole) => (self.even_stores[exponent], Some(whole)),
+                How::EvenKnown(whole) => (self.even_known_stores[exponent], Some(whole)),
                 How::Known => (self.known_stores[exponent], None),
                 How::Recorded => (self.stores[exponent], None),
             };
@@ -458,6 +482,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let call = match how {
             How::Even(whole) => builder.build_call(
                 self.even_loads[exponent],
+                &[address.into(), whole.into()],
+                "",
+            )?,
+            How::EvenKnown(whole) => builder.build_call(
+                self.even_known_loads[exponent],
                 &[address.into(), whole.into()],
                 "",
             )?,

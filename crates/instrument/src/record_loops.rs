@@ -32,6 +32,10 @@ use inkwell::values::{AsValueRef, FunctionValue};
 
 use crate::derived::Derived;
 
+mod exit;
+
+use exit::{Copier, call, record_at_exit};
+
 /// More blocks than this are not followed round a loop.
 const MOST_BLOCKS: usize = 16;
 
@@ -91,8 +95,8 @@ pub(crate) struct Covered {
     pub always: HashSet<LLVMValueRef>,
     /// Not while this number is other than zero.
     pub unless: HashMap<LLVMValueRef, LLVMValueRef>,
-    /// The blocks of all these loops.
-    pub blocks: HashSet<LLVMBasicBlockRef>,
+    /// The blocks of all these loops, with the loop's header.
+    pub blocks: HashMap<LLVMBasicBlockRef, LLVMBasicBlockRef>,
 }
 
 /// Puts the records of the function's even loops where they end; the accesses and branches that
@@ -114,7 +118,7 @@ pub(crate) fn record_loops<'c>(
         }
     }
     for even in &found {
-        covered.blocks.extend(&even.blocks);
+        covered.blocks.extend(even.blocks.iter().map(|block| (*block, even.header)));
         // SAFETY: the loop's blocks are alive; a block is only added on its way out.
         unsafe {
             hoist(module, even, hooks);
@@ -170,7 +174,7 @@ unsafe fn is_long(module: &Module, even: &Even, bound: LLVMValueRef) -> LLVMValu
 
 /// # Safety
 /// The block is alive.
-unsafe fn instructions(block: LLVMBasicBlockRef) -> Vec<LLVMValueRef> {
+pub(crate) unsafe fn instructions(block: LLVMBasicBlockRef) -> Vec<LLVMValueRef> {
     let mut list = Vec::new();
     // SAFETY: as the caller says.
     unsafe {
@@ -187,7 +191,7 @@ unsafe fn instructions(block: LLVMBasicBlockRef) -> Vec<LLVMValueRef> {
 ///
 /// # Safety
 /// The block is alive.
-unsafe fn predecessors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+pub(crate) unsafe fn predecessors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
     let mut list = Vec::new();
     // SAFETY: users of a block are terminators or addresses of it.
     unsafe {
@@ -598,7 +602,7 @@ unsafe fn counter_of(
 }
 
 /// Intrinsics that compute or only tell the compiler something.
-fn is_quiet(call: LLVMValueRef) -> bool {
+pub(crate) fn is_quiet(call: LLVMValueRef) -> bool {
     const QUIET: &[&str] = &[
         "llvm.dbg.",
         "llvm.lifetime.",
@@ -630,163 +634,4 @@ fn is_quiet(call: LLVMValueRef) -> bool {
         String::from_utf8_lossy(std::slice::from_raw_parts(name.cast::<u8>(), length)).into_owned()
     };
     QUIET.iter().any(|quiet| name.starts_with(quiet))
-}
-
-/// # Safety
-/// The loop's blocks are alive.
-unsafe fn record_at_exit(
-    module: &Module,
-    even: &Even,
-    hooks: LoopHooks,
-    whole: Option<LLVMValueRef>,
-) {
-    // SAFETY: everything that is used dominates the header, and with it the new block.
-    unsafe {
-        let context = LLVMGetModuleContext(module.as_mut_ptr());
-        let end = LLVMGetBasicBlockTerminator(even.header);
-        let after = LLVMGetSuccessor(end, even.exit);
-        let way_out = LLVMInsertBasicBlockInContext(context, after, c"".as_ptr());
-        let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderAtEnd(builder, way_out);
-        let copier = Copier { even, builder, word: LLVMInt64TypeInContext(context) };
-        let rounds = copier.rounds();
-        let whole = whole.unwrap_or_else(|| LLVMConstInt(copier.word, 1, 0));
-        call(builder, hooks.rounds, &mut [rounds, whole]);
-        let Counter { start, step, .. } = even.counter;
-        let ty = LLVMTypeOf(start);
-        let step = LLVMConstInt(ty, step.cast_unsigned(), 1);
-        let second = LLVMBuildAdd(builder, start, step, c"".as_ptr());
-        for piece in &even.accesses {
-            let first = copier.copy(piece.address, start, &mut HashMap::new());
-            let next = copier.copy(piece.address, second, &mut HashMap::new());
-            let at = |value| LLVMBuildPtrToInt(builder, value, copier.word, c"".as_ptr());
-            let stride = LLVMBuildSub(builder, at(next), at(first), c"".as_ptr());
-            let number = |value: u64| LLVMConstInt(copier.word, value, 0);
-            let (size, writes) = (number(piece.size), number(piece.writes.into()));
-            call(builder, hooks.range, &mut [first, stride, rounds, size, writes, whole]);
-        }
-        LLVMBuildBr(builder, after);
-        LLVMDisposeBuilder(builder);
-        LLVMSetSuccessor(end, even.exit, way_out);
-        for phi in instructions(after) {
-            if LLVMIsAPHINode(phi).is_null() {
-                break;
-            }
-            come_from(context, phi, even.header, way_out);
-        }
-    }
-}
-
-/// # Safety
-/// Builder, hook and arguments belong to one module and fit together.
-unsafe fn call(
-    builder: LLVMBuilderRef,
-    hook: FunctionValue,
-    arguments: &mut [LLVMValueRef],
-) -> LLVMValueRef {
-    // SAFETY: as the caller says.
-    unsafe {
-        let hook = hook.as_value_ref();
-        let ty = LLVMGlobalGetValueType(hook);
-        let count = arguments.len() as u32;
-        LLVMBuildCall2(builder, ty, hook, arguments.as_mut_ptr(), count, c"".as_ptr())
-    }
-}
-
-/// Lets a phi take from `new` what it took from `old`.
-///
-/// # Safety
-/// All are alive and of one function.
-unsafe fn come_from(
-    context: LLVMContextRef,
-    phi: LLVMValueRef,
-    old: LLVMBasicBlockRef,
-    new: LLVMBasicBlockRef,
-) {
-    // SAFETY: as the caller says; the old phi has no uses left when it is erased.
-    unsafe {
-        let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderBefore(builder, phi);
-        let copy = LLVMBuildPhi(builder, LLVMTypeOf(phi), c"".as_ptr());
-        for index in 0..LLVMCountIncoming(phi) {
-            let mut value = LLVMGetIncomingValue(phi, index);
-            let from = LLVMGetIncomingBlock(phi, index);
-            let mut from = if from == old { new } else { from };
-            LLVMAddIncoming(copy, &mut value, &mut from, 1);
-        }
-        LLVMDisposeBuilder(builder);
-        LLVMReplaceAllUsesWith(phi, copy);
-        LLVMInstructionEraseFromParent(phi);
-    }
-}
-
-/// Computes addresses of the loop outside it.
-struct Copier<'e> {
-    even: &'e Even,
-    builder: LLVMBuilderRef,
-    word: LLVMTypeRef,
-}
-
-impl Copier<'_> {
-    /// How often the loop went round, by its counter.
-    ///
-    /// # Safety
-    /// The builder stands where the counter has its last value.
-    unsafe fn rounds(&self) -> LLVMValueRef {
-        let Counter { phi, start, step, .. } = self.even.counter;
-        let none = c"".as_ptr();
-        // SAFETY: as the caller says.
-        unsafe {
-            let wide = |value| LLVMBuildSExt(self.builder, value, self.word, none);
-            let is_wide = LLVMGetIntTypeWidth(LLVMTypeOf(phi)) == 64;
-            let (now, start) = if is_wide { (phi, start) } else { (wide(phi), wide(start)) };
-            let way = LLVMBuildSub(self.builder, now, start, none);
-            if step == 1 {
-                return way;
-            }
-            let step = LLVMConstInt(self.word, step.cast_unsigned(), 1);
-            LLVMBuildExactSDiv(self.builder, way, step, none)
-        }
-    }
-
-    /// The value as it is when the counter is `counter`.
-    ///
-    /// # Safety
-    /// The value is linear in the counter.
-    unsafe fn copy(
-        &self,
-        value: LLVMValueRef,
-        counter: LLVMValueRef,
-        done: &mut HashMap<LLVMValueRef, LLVMValueRef>,
-    ) -> LLVMValueRef {
-        if value == self.even.counter.phi {
-            return counter;
-        }
-        if !self.even.has(value) {
-            return value;
-        }
-        if let Some(&copy) = done.get(&value) {
-            return copy;
-        }
-        // SAFETY: a linear value is an instruction whose operands are linear.
-        unsafe {
-            let copy = LLVMInstructionClone(value);
-            for index in 0..LLVMGetNumOperands(value) as u32 {
-                let operand = self.copy(LLVMGetOperand(value, index), counter, done);
-                LLVMSetOperand(copy, index, operand);
-            }
-            // The second piece of a loop that went round once may lie anywhere.
-            match LLVMGetInstructionOpcode(copy) {
-                LLVMOpcode::LLVMGetElementPtr => LLVMGEPSetNoWrapFlags(copy, 0),
-                LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMMul => {
-                    LLVMSetNSW(copy, 0);
-                    LLVMSetNUW(copy, 0);
-                }
-                _ => {}
-            }
-            LLVMInsertIntoBuilder(self.builder, copy);
-            done.insert(value, copy);
-            copy
-        }
-    }
 }

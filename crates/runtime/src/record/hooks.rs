@@ -492,15 +492,14 @@ pub unsafe extern "C" fn __racewarden_record_range(
     with(|recorder| {
         let (visitor, mut sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
         let piece = |number: u64| address.wrapping_add_signed(stride.wrapping_mul(number as i64));
-        let settled = (0..count)
-            .all(|number| places::is_settled(visitor, piece(number), size, write, sequence));
+        let settled =
+            places::are_settled(visitor, (address, stride, count), size, write, sequence);
         if !settled {
             sequence = recorder.buffer.number();
             for number in 0..count {
                 places::touch(visitor, piece(number), size, write, sequence);
             }
         }
-        let size = size as u32;
-        recorder.buffer.push(&Record::Range { address, stride, count, size, write, sequence });
+        recorder.buffer.range((address, stride, count), size as u32, write, sequence);
     });
 }

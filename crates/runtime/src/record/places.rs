@@ -186,6 +186,34 @@ pub fn touch(me: Visitor, address: u64, size: u64, writes: bool, sequence: u64) 
     }
 }
 
+/// Whether so many pieces of up to eight bytes, `stride` bytes apart, need no new number.
+pub fn are_settled(
+    me: Visitor,
+    (address, stride, count): (u64, i64, u64),
+    size: u64,
+    writes: bool,
+    sequence: u64,
+) -> bool {
+    let mut at = address;
+    let mut last = usize::MAX;
+    for _ in 0..count {
+        // Neighbours share a cell, and a piece may lie in two.
+        for index in [index_of(at), index_of(at.wrapping_add(size - 1))] {
+            if index != last {
+                last = index;
+                let state = TABLE[index].load(Ordering::Acquire);
+                let settled =
+                    if writes { me.is_mine(state) } else { me.may_read(state, sequence) };
+                if !settled {
+                    return false;
+                }
+            }
+        }
+        at = at.wrapping_add_signed(stride);
+    }
+    true
+}
+
 /// Whether an access of many bytes needs no new number.
 pub fn is_settled(me: Visitor, address: u64, size: u64, writes: bool, sequence: u64) -> bool {
     let granules = (size.saturating_add(7 + (address & 7)) / 8).min(CELLS as u64);

@@ -153,15 +153,27 @@ impl Buffer {
         self.flush_if_full();
     }
 
+    /// What one access of a loop touched.
+    pub fn range(&mut self, place: (u64, i64, u64), size: u32, write: bool, sequence: u64) {
+        self.encode(|encoder, room| encoder.range(room, place, size, write, sequence));
+    }
+
     /// A plain access with the number that was drawn last.
     #[inline]
     pub fn access(&mut self, tag: AccessTag, place: (u64, u32), values: [u64; 2]) {
+        let sequence = self.sequence;
+        self.encode(|encoder, room| encoder.access(room, tag, place, values, sequence));
+    }
+
+    /// Writes a record of known length in place.
+    #[inline]
+    fn encode(&mut self, write: impl FnOnce(&mut Encoder, &mut [u8; ACCESS_ROOM]) -> usize) {
         self.tell_derived();
         let length = self.bytes.len();
         const { assert!(ACCESS_ROOM <= ROOM) };
         // SAFETY: there is room for more than one access beyond what the buffer may hold.
         let room = unsafe { &mut *self.bytes.as_mut_ptr().add(length).cast::<[u8; ACCESS_ROOM]>() };
-        let written = self.encoder.access(room, tag, place, values, self.sequence);
+        let written = write(&mut self.encoder, room);
         // SAFETY: so many bytes have just been written.
         unsafe { self.bytes.set_len(length + written) };
         self.flush_if_full();

@@ -411,11 +411,10 @@ impl Encoder {
             }
             Record::Again { .. } => out.push(AGAIN),
             Record::Range { address, stride, count, size, write, sequence } => {
-                let tag = if write { RANGE_WRITE } else { RANGE_READ };
-                out.push(tag | exponent(size));
-                self.place(out, address, sequence);
-                signed(out, stride);
-                unsigned(out, count);
+                let mut room = [0; ACCESS_ROOM];
+                let place = (address, stride, count);
+                let length = self.range(&mut room, place, size, write, sequence);
+                out.extend_from_slice(&room[..length]);
             }
         }
     }
@@ -478,6 +477,24 @@ impl Encoder {
             at = put(room, at, zigzag(extended(values[1], size)));
         }
         at
+    }
+
+    /// Writes what one access of a loop touched and says how long that is.
+    pub fn range(
+        &mut self,
+        room: &mut [u8; ACCESS_ROOM],
+        (address, stride, count): (u64, i64, u64),
+        size: u32,
+        write: bool,
+        sequence: u64,
+    ) -> usize {
+        room[0] = if write { RANGE_WRITE } else { RANGE_READ } | exponent(size);
+        let at = put(room, 1, zigzag(address.wrapping_sub(self.last.address) as i64));
+        let at = put(room, at, zigzag(sequence.wrapping_sub(self.last.sequence) as i64));
+        self.last.come_to(address);
+        self.last.sequence = sequence;
+        let at = put(room, at, zigzag(stride));
+        put(room, at, count)
     }
 
     fn content(&mut self, out: &mut Vec<u8>, tag: u8, address: u64, value: u64) {

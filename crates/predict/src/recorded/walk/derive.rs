@@ -10,7 +10,7 @@
 //! recorder or of this walk, the recording is taken to end there, for all threads: what came before is
 //! a run of the program.
 
-use racewarden_ir::{InstId, TypeId, Value};
+use racewarden_ir::{InstId, Op, TypeId, Value};
 use racewarden_trace::binary::derived::{check_byte, next_check, part, with_part, word};
 use racewarden_trace::binary::{Record, Recording};
 use rayon::prelude::*;
@@ -165,7 +165,11 @@ enum Next {
 impl Replay<'_> {
     /// Whether the current access may have no record.
     pub(super) fn may_be_made(&self) -> bool {
-        self.derivation.is_some() && self.machine.is_left_out()
+        self.derivation.is_some()
+            && (self.machine.is_left_out()
+                || self.machine.spot().is_some_and(|spot| {
+                    self.machine.image.repeated.contains_key(&(spot.function, spot.inst))
+                }))
     }
 
     /// A load; true when its record was made and it is done.
@@ -177,36 +181,62 @@ impl Replay<'_> {
         size: u32,
     ) -> Result<bool, Stop> {
         let address = self.computed_address(address)?;
+        let spot = Spot { function: self.function_here()?, inst };
+        if let Some(&first) = self.machine.image.repeated.get(&(spot.function, inst)) {
+            let value = self.repeated_value(spot, first)?;
+            self.make(spot, ty, (address, size), part(value, 0, size.into()));
+            return Ok(true);
+        }
+        if !self.machine.is_left_out() {
+            return Ok(false);
+        }
         if let Next::Recorded = self.next_access(address)? {
             return Ok(false);
         }
-        let is_float = self.machine.is_float(ty);
-        let spot = Spot { function: self.function_here()?, inst };
-        let records = self.records;
         let Some(derivation) = &mut self.derivation else { return Ok(false) };
-        let sequence = derivation.sequence(records, self.at);
         let (granule, offset) = (address & !7, address & 7);
         let Some(&whole) = derivation.known.get(&granule) else {
             return Err(self.stopped("a load of what is not known has no record"));
         };
-        let value = part(whole, offset, size.into());
-        if derivation.floats_at != sequence {
-            derivation.floats.clear();
-            derivation.floats_at = sequence;
-        }
-        let again = is_float && !derivation.floats.insert((spot, address));
-        let record = match again {
-            true => Record::Again { value: Some(value) },
-            false => Record::Load { address, size, value, sequence },
-        };
-        derivation.made.push((self.at, record));
         if !derivation.count(granule, whole) {
             return Err(self.stopped("what was computed is not what the program did"));
         }
-        let val = self.machine.loaded(ty, size, Val::Known(value));
-        self.machine.set(inst, val);
-        self.machine.advance();
+        self.make(spot, ty, (address, size), part(whole, offset, size.into()));
         Ok(true)
+    }
+
+    /// Makes the record of a load, which is done with it.
+    fn make(&mut self, spot: Spot, ty: TypeId, (address, size): (u64, u32), value: u64) {
+        let is_float = self.machine.is_float(ty);
+        let records = self.records;
+        if let Some(derivation) = &mut self.derivation {
+            let sequence = derivation.sequence(records, self.at);
+            if derivation.floats_at != sequence {
+                derivation.floats.clear();
+                derivation.floats_at = sequence;
+            }
+            let again = is_float && !derivation.floats.insert((spot, address));
+            let record = match again {
+                true => Record::Again { value: Some(value) },
+                false => Record::Load { address, size, value, sequence },
+            };
+            derivation.made.push((self.at, record));
+        }
+        let val = self.machine.loaded(ty, size, Val::Known(value));
+        self.machine.set(spot.inst, val);
+        self.machine.advance();
+    }
+
+    /// What an instruction of the current function loaded or stored.
+    fn repeated_value(&mut self, spot: Spot, first: InstId) -> Result<u64, Stop> {
+        let val = match &self.machine.function(spot.function).inst(first).op {
+            Op::Store { value, size, .. } => self.machine.stored(value, *size as u32),
+            _ => self.machine.operand(&Value::Inst(first)),
+        };
+        self.machine
+            .arena
+            .value_of(val)
+            .ok_or_else(|| self.stopped("a load of what is not known has no record"))
     }
 
     /// A store; true when its record was made and it is done.

@@ -46,6 +46,8 @@ pub struct Image<'p> {
     defined: FxHashSet<(u32, FunctionId)>,
     /// Per function: instructions without records.
     left_out: Vec<Option<FxHashSet<InstId>>>,
+    /// Loads without records that find what another instruction loaded or stored.
+    repeated: FxHashMap<(FunctionId, InstId), InstId>,
 }
 
 impl<'p> Image<'p> {
@@ -70,6 +72,7 @@ impl<'p> Image<'p> {
             entered: FxHashSet::default(),
             defined: FxHashSet::default(),
             left_out: vec![None; module.function_ids().count()],
+            repeated: FxHashMap::default(),
         };
         for symbol in &recording.symbols {
             let name = symbol.name.as_str();
@@ -129,7 +132,12 @@ impl<'p> Image<'p> {
     fn find_left_out(&mut self, recording: &Recording) {
         let lists = recording.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::LeftOut);
         for symbol in lists {
-            let Some(id) = self.functions.get(&symbol.address) else { continue };
+            let Some(&id) = self.functions.get(&symbol.address) else { continue };
+            for (load, first) in symbol.name.split(',').filter_map(|item| item.split_once('=')) {
+                if let (Ok(load), Ok(first)) = (load.parse(), first.parse()) {
+                    self.repeated.insert((id, InstId(load)), InstId(first));
+                }
+            }
             let numbers = symbol.name.split(',').filter_map(|number| number.parse().ok());
             if let Some(list) = self.left_out.get_mut(id.index()) {
                 *list = Some(numbers.map(InstId).collect());
