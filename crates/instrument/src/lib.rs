@@ -28,6 +28,7 @@ mod outside;
 mod prune;
 mod record;
 mod record_loops;
+mod record_symbols;
 mod repeated;
 mod verifier;
 
