@@ -305,12 +305,15 @@ pub struct Effects {
     pub checks_errors: bool,
     /// Functions that nothing is known about and that get or return pointers.
     pub unknown: Vec<FunctionId>,
+    /// Objects of libraries that all threads may use at once (`std::cout`).
+    pub synchronized: Vec<GlobalId>,
 }
 
 impl Effects {
     pub fn new(program: &Program, models: &Models) -> Self {
         let module = &program.module;
         let mut effects = Effects {
+            synchronized: crate::sharing::synchronized(program, models),
             checks_errors: crate::mutexes::checks_errors(program),
             ends_in_main: true,
             ..Effects::default()

@@ -8,10 +8,12 @@ use racewarden_ir::{ArgId, FunctionId, Op, Value};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::Distinct;
+use crate::effects::Effect;
 use crate::flow::{KEPT, kept_at};
-use crate::pointsto::{Location, ObjectKind, gcd};
+use crate::pointsto::{CallSite, Location, ObjectKind, gcd};
 use crate::state::Path;
 use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
@@ -71,11 +73,14 @@ impl Instantiation<'_> {
         for access in &summary.accesses {
             let address =
                 access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
-            let locations =
+            let mut locations =
                 address.as_ref().and_then(|sym| self.locations_of(sym)).unwrap_or_else(|| {
                     let operand = self.operand(function, access.inst, access.operand);
                     self.points.value(self.program, function, &operand).into_owned()
                 });
+            if self.frees((function, access.inst), access.operand) {
+                locations.retain(|at| !self.points.is_on_stack(*at));
+            }
             if !locations.iter().any(|at| self.shared[at.object as usize]) {
                 continue;
             }
@@ -104,6 +109,14 @@ impl Instantiation<'_> {
             accesses.push((access.operand, found));
         }
         accesses
+    }
+
+    /// Whether the access is made by freeing what the operand points to.
+    fn frees(&self, site: CallSite, operand: u8) -> bool {
+        let body = self.program.module.function(site.0);
+        let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { return false };
+        effects_of_call(self.effects, self.points, site, callee)
+            .any(|effect| *effect == Effect::Free { pointer: u32::from(operand) })
     }
 
     fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {

@@ -8,7 +8,8 @@
 
 use std::borrow::Cow;
 
-use racewarden_ir::{Callee, FunctionId, Op, Program, Value};
+use racewarden_ir::{Callee, FunctionId, GlobalId, Op, Program, Value};
+use racewarden_models::Models;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
@@ -47,6 +48,20 @@ struct Scan<'a> {
     only_write: FxHashMap<ObjectId, Option<CallSite>>,
 }
 
+/// Streams of the C++ library that all threads may use at once: the library's own objects, which the
+/// program only declares. What a pointer to them says is another matter (`stdout` can be assigned).
+pub fn synchronized(program: &Program, models: &Models) -> Vec<GlobalId> {
+    let module = &program.module;
+    let is_stream = |id: &GlobalId| {
+        let global = module.global(*id);
+        let name = module.name_text(global.name);
+        global.initializer.is_none()
+            && name.starts_with("_Z")
+            && models.is_synchronized_global(name)
+    };
+    module.global_ids().filter(is_stream).collect()
+}
+
 pub fn discover(
     program: &Program,
     effects: &Effects,
@@ -79,9 +94,12 @@ pub fn discover(
     scan.spread_blob();
     let tainted = scan.tainted();
     let escaped = scan.escaped();
-    let shared = (0..escaped.len())
+    let mut shared: Vec<bool> = (0..escaped.len())
         .map(|object| escaped[object] && scan.late.contains_key(&(object as ObjectId)))
         .collect();
+    for global in &effects.synchronized {
+        shared[points.global_object(*global) as usize] = false;
+    }
     let stable = scan.stable(reachable);
     let copied_handles = scan.copied_handles();
     let reset_locks = scan.reset_locks;
@@ -198,7 +216,8 @@ impl<'a> Scan<'a> {
                         self.write(id, inst, value, OPEN, false);
                         if self.phases.is_late(id, inst) {
                             let points = self.points(id, value);
-                            self.reset_locks.extend(points.iter().map(|at| at.object));
+                            let freed = points.iter().filter(|at| !self.points.is_on_stack(**at));
+                            self.reset_locks.extend(freed.map(|at| at.object));
                         }
                     }
                 }

@@ -41,6 +41,8 @@ fn strip(demangled: &str) -> String {
     for namespace in ["__1::", "__cxx11::", "_V2::", "__ndk1::"] {
         plain = plain.replace(namespace, "");
     }
+    // `operator<< <char>` leaves a space.
+    plain.truncate(plain.trim_end().len());
     // Symbols have short forms for these, which stand for the templates' most common instances.
     for stream in ["ostream", "istream", "iostream"] {
         if let Some(member) = plain.strip_prefix(&format!("std::{stream}::")) {
@@ -67,6 +69,10 @@ mod tests {
             Some("std::counting_semaphore::acquire")
         );
         assert_eq!(plain_name("_ZNSolsEi").as_deref(), Some("std::basic_ostream::operator<<"));
+        assert_eq!(
+            plain_name("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc").as_deref(),
+            Some("std::operator<<")
+        );
         assert_eq!(plain_name("main"), None);
         assert_eq!(plain_name("_Znot really mangled"), None);
     }

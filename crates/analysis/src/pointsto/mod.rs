@@ -133,6 +133,11 @@ impl PointsTo {
         self.blob
     }
 
+    /// Whether the place is in a stack slot, which nobody may free.
+    pub fn is_on_stack(&self, at: Location) -> bool {
+        matches!(self.locations.objects[at.object as usize], ObjectKind::Stack(..))
+    }
+
     /// Whether the object is among those that the blob stands for.
     pub fn in_blob(&self, object: ObjectId) -> bool {
         object == self.blob.object || self.blob_objects.contains(&object)
