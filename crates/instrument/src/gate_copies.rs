@@ -10,7 +10,9 @@
 //! the copy nothing but the functions in question; both modules are optimised apart, so that no decision
 //! about one depends on the other, and [`join`] links them. What the copies use of the program's own
 //! is for that time visible to the linker, which also keeps the optimiser from changing its form. Calls in a
-//! copy lead to the program's own functions, and from there to a copy if there is reason.
+//! copy lead to the program's own functions, and from there to a copy if there is reason. (Visible, a
+//! function with one caller is no longer put into it whatever its size. A hint to the inliner at the one
+//! call instead of that was tried: it is copied with the call, and SQLite grew to nine times its size.)
 //!
 //! What cannot be copied so is gated in place: functions whose blocks' addresses are taken in this
 //! unit (a table of labels leads into one of the two), and coroutines.
@@ -99,21 +101,6 @@ impl Calls {
         }
         Calls { callees }
     }
-
-    /// Whether calls lead from one function to another.
-    fn leads(&self, from: LLVMValueRef, to: LLVMValueRef) -> bool {
-        let mut seen = HashSet::new();
-        let mut open = vec![from];
-        while let Some(function) = open.pop() {
-            if function == to {
-                return true;
-            }
-            if seen.insert(function) {
-                open.extend(self.callees.get(&function).into_iter().flatten());
-            }
-        }
-        false
-    }
 }
 
 pub(crate) fn is_call(place: LLVMValueRef) -> bool {
@@ -131,16 +118,12 @@ impl<'c> Copies<'c> {
     /// Makes the program's own part ready to be optimised by itself: what the copies use stays, in
     /// the form that they know, and everything else is as local as ever.
     pub fn release(&mut self, module: &Module<'c>) {
-        let calls = Calls::of(module);
         self.promoted.retain(|(name, linkage)| {
             let Some(value) = named(module, name) else { return false };
             let is_copied = self.names.binary_search(name).is_ok();
             if is_copied || is_used(&self.module, name) {
                 // SAFETY: the value is alive.
-                unsafe {
-                    LLVMSetVisibility(value, LLVMVisibility::LLVMHiddenVisibility);
-                    hint_only_call(value, &calls);
-                }
+                unsafe { LLVMSetVisibility(value, LLVMVisibility::LLVMHiddenVisibility) };
                 return true;
             }
             // SAFETY: the value is alive.
@@ -223,34 +206,6 @@ fn named(module: &Module, name: &str) -> Option<LLVMValueRef> {
 fn is_used(copies: &Module, name: &str) -> bool {
     // SAFETY: the value is alive.
     named(copies, name).is_some_and(|value| unsafe { !LLVMGetFirstUse(value).is_null() })
-}
-
-/// A local function with only one call is put in there, however large it is. One that is visible for
-/// the time being must not lose that. (But in a circle of calls the hint would be copied with the call, and
-/// everything would be put into everything.)
-///
-/// # Safety
-/// The value is alive and has just been local.
-unsafe fn hint_only_call(value: LLVMValueRef, calls: &Calls) {
-    const NAME: &CStr = c"call-threshold-bonus";
-    /// What the inliner itself adds for a last call.
-    const BONUS: &CStr = c"15000";
-    // SAFETY: the value is alive; an attribute is added only to a call of it.
-    unsafe {
-        let only = LLVMGetFirstUse(value);
-        if LLVMIsAFunction(value).is_null() || only.is_null() || !LLVMGetNextUse(only).is_null() {
-            return;
-        }
-        let user = LLVMGetUser(only);
-        if LLVMIsAInstruction(user).is_null() || !is_call(user) || LLVMGetCalledValue(user) != value
-        {
-            return;
-        }
-        let context = LLVMGetModuleContext(LLVMGetGlobalParent(value));
-        let (name, bonus) = (NAME.count_bytes() as u32, BONUS.count_bytes() as u32);
-        let hint = LLVMCreateStringAttribute(context, NAME.as_ptr(), name, BONUS.as_ptr(), bonus);
-        LLVMAddCallSiteAttribute(user, LLVMAttributeFunctionIndex, hint);
-    }
 }
 
 fn is_fit(function: FunctionValue) -> bool {
