@@ -23,6 +23,10 @@ pub struct Filters<'a> {
 /// Rank below which a race is shown only with `--all`.
 const LOW_RANK: u32 = 25;
 
+/// Races that are shown without `--all`, those that rank highest: a report of a large program is
+/// hundreds of megabytes otherwise, which nobody reads.
+const MAX_SHOWN: usize = 1_000;
+
 impl Filters<'_> {
     pub fn apply(&self, report: &mut Report) -> anyhow::Result<()> {
         let baseline = match self.baseline {
@@ -69,8 +73,8 @@ impl Filters<'_> {
     }
 
     /// The races, best first, that stand for all: accesses inside system headers by one race for
-    /// each pair of lines of the program that led there, and low ranks only when nothing ranks
-    /// higher.
+    /// each pair of lines of the program that led there, low ranks only when nothing ranks higher,
+    /// and no more than anyone reads.
     fn select(races: &mut Vec<Race>) {
         let mut order: Vec<usize> = (0..races.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(races[*index].rank));
@@ -83,7 +87,7 @@ impl Filters<'_> {
                 CallersOfSystemCode::Lines(lines) => stood_for.insert(lines),
                 CallersOfSystemCode::Unknown => false,
             };
-            if new {
+            if new && kept.len() < MAX_SHOWN {
                 kept.insert(index);
             }
         }
@@ -235,6 +239,14 @@ mod tests {
     fn a_low_rank_is_shown_when_nothing_ranks_higher() {
         assert_eq!(selected(vec![race("own.cpp", 1, 5), race("own.cpp", 2, 9)]), [5, 9]);
         assert_eq!(selected(vec![race("own.cpp", 1, 5), race("own.cpp", 2, 90)]), [90]);
+    }
+
+    #[test]
+    fn of_very_many_those_that_rank_highest_are_shown() {
+        let many = (0..2 * MAX_SHOWN as u32).map(|line| race("a.c", line, 30 + line % 2)).collect();
+        let shown = selected(many);
+        assert_eq!(shown.len(), MAX_SHOWN);
+        assert!(shown.iter().all(|rank| *rank == 31), "the others rank higher");
     }
 
     #[test]
