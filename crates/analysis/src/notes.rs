@@ -27,6 +27,11 @@ pub fn collect(
     unknown_functions(naming, reachable, &mut notes);
     unresolved_calls(naming, reachable, &mut notes);
     unknown_pointers(naming, reachable, &mut notes);
+    if has_own_streams(program) {
+        let text = "a class is derived from a stream buffer or a part of a locale: what the library's \
+                    streams call of it is not followed";
+        notes.push(Note::weakens(Engine::Check, text));
+    }
     if instantiation.effects.jumps && jumps_past_creation(instantiation) {
         let text = "setjmp is used: threads created before a jump back are not followed";
         notes.push(Note::weakens(Engine::Check, text));
@@ -43,6 +48,48 @@ pub fn collect(
         });
     }
     notes
+}
+
+/// Classes of the library whose virtual functions its streams call, as symbols begin after `_ZTI` and
+/// after `_ZN` or `_ZNK`.
+const STREAM_PARTS: &[&str] = &[
+    "St15basic_streambuf",
+    "St13basic_filebuf",
+    "St15basic_stringbuf",
+    "NSt7__cxx1115basic_stringbuf",
+    "NSt6locale5facet",
+    "St5ctype",
+    "St7codecvt",
+    "St8numpunct",
+    "NSt7__cxx118numpunct",
+    "St7num_put",
+    "St7num_get",
+    "NSt3__115basic_streambuf",
+    "NSt3__113basic_filebuf",
+    "NSt3__115basic_stringbuf",
+    "NSt3__16locale5facet",
+];
+/// Virtual functions of stream buffers: only a table of a derived class names them.
+const BUFFER_FUNCTIONS: &[&str] =
+    &["overflow", "underflow", "uflow", "xsputn", "xsgetn", "showmanyc", "pbackfail", "seekpos"];
+
+/// Whether the program has a class that the library's streams call back into. A table of a derived
+/// class names functions of its base, and its type information that of the base.
+fn has_own_streams(program: &Program) -> bool {
+    program.module.names.iter().any(|name| {
+        let begins = |rest: &str| STREAM_PARTS.iter().any(|part| rest.starts_with(part));
+        if let Some(rest) = name.strip_prefix("_ZTI") {
+            return begins(rest);
+        }
+        name.starts_with("_ZN")
+            && name.contains("buf")
+            && racewarden_models::plain_name(name).is_some_and(|plain| {
+                plain
+                    .strip_prefix("std::basic_")
+                    .and_then(|rest| rest.split_once("buf::"))
+                    .is_some_and(|(_, function)| BUFFER_FUNCTIONS.contains(&function))
+            })
+    })
 }
 
 /// Whether a thread that calls `setjmp` may create others.

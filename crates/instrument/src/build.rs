@@ -45,6 +45,11 @@ pub trait UnitPass: Sync {
         optimise(module, None)
     }
 
+    /// A plainer way to the same end, for a module that this pass cannot cope with.
+    fn fallback(&self) -> Option<Box<dyn UnitPass + '_>> {
+        None
+    }
+
     /// Changes the module once more, after the pipeline. What is returned runs last.
     fn finish(
         &self,
@@ -127,6 +132,27 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
     if object.is_file() {
         return Ok(object);
     }
+    match transform(request, request.pass, index, &pipeline, executable, &object) {
+        Ok(()) => {}
+        Err(error) => match request.pass.fallback() {
+            Some(plainer) => {
+                transform(request, &*plainer, index, &pipeline, executable, &object)?;
+            }
+            None => return Err(error),
+        },
+    }
+    Ok(object)
+}
+
+fn transform(
+    request: &BuildRequest,
+    pass: &dyn UnitPass,
+    index: usize,
+    pipeline: &str,
+    executable: bool,
+    object: &Path,
+) -> Result<(), InstrumentError> {
+    let unit = &request.capture.units[index];
     let context = Context::create();
     let module = open(&context, &unit.bitcode)?;
     let machine = machine_for(&module)?;
@@ -141,18 +167,18 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
     let optimise = |module: &Module, passes: Option<&str>| {
         if passes.is_none() {
             verifier::guard_atomic_bodies(module);
-            module.verify().map_err(failed(request.pass.name()))?;
+            module.verify().map_err(failed(pass.name()))?;
         }
-        let passes = passes.unwrap_or(&pipeline);
+        let passes = passes.unwrap_or(pipeline);
         let options = PassBuilderOptions::create();
         module.run_passes(passes, &machine, options).map_err(failed(passes))
     };
-    request.pass.build(&module, index, &optimise)?;
-    if let Some(last) = request.pass.finish(&module, executable)? {
+    pass.build(&module, index, &optimise)?;
+    if let Some(last) = pass.finish(&module, executable)? {
         module.run_passes(last, &machine, PassBuilderOptions::create()).map_err(failed(last))?;
     }
-    emit(request.cache, &module, &unit.source, &object)?;
-    Ok(object)
+    module.verify().map_err(failed(pass.name()))?;
+    emit(request.cache, &module, &unit.source, object)
 }
 
 /// Bitcode to object by clang itself: its code generator options (`.init_array`, unwind tables,

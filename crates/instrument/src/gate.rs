@@ -38,11 +38,13 @@ pub const MOST_GATES: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub struct Gate {
     map: GateMap,
+    /// All gates in the program's own functions: dearer, and possible in every module.
+    in_place: bool,
 }
 
 impl Gate {
     pub fn new(map: GateMap) -> Self {
-        Gate { map }
+        Gate { map, in_place: false }
     }
 
     pub fn map(&self) -> &GateMap {
@@ -88,7 +90,8 @@ impl UnitPass for Gate {
         }
         let mut copied = Vec::new();
         let mut numbers = Vec::new();
-        let copies = gate_copies::split(module, &wanted.keys().copied().collect());
+        let names = wanted.keys().copied().collect();
+        let copies = (!self.in_place).then(|| gate_copies::split(module, &names)).flatten();
         if let Some(copies) = &copies {
             let callees = Callees::declare(&copies.module).map_err(failed)?;
             let names: Vec<&str> = wanted.keys().copied().collect();
@@ -119,6 +122,10 @@ impl UnitPass for Gate {
         gate_copies::join(module, copies)?;
         gate_entries::tell_at_start(module, &numbers, &holders, unit_index).map_err(failed)?;
         optimise(module, Some("globaldce"))
+    }
+
+    fn fallback(&self) -> Option<Box<dyn UnitPass + '_>> {
+        (!self.in_place).then(|| Box::new(Gate { map: self.map.clone(), in_place: true }) as _)
     }
 
     fn pipeline(&self, unit: &Unit) -> String {

@@ -322,6 +322,10 @@ unsafe fn reduce(module: &Module, names: &[String]) {
                 LLVMDeleteGlobal(value);
                 continue;
             }
+            // Only a body to be put into callers; the library may not have the function itself.
+            if LLVMGetLinkage(value) == LLVMLinkage::LLVMAvailableExternallyLinkage {
+                continue;
+            }
             let name = name_of(value);
             let kind = LLVMGetValueKind(value);
             if kind == LLVMValueKind::LLVMFunctionValueKind && names.binary_search(&name).is_ok() {
