@@ -188,7 +188,9 @@ pub fn hunt(subject: &Subject, options: &HuntOptions) -> Row {
             row.conclusion = Some(report.conclusion);
             let lines = lines_of_report(&report, &subject.path);
             let proven = lines.iter().filter(|(_, strength)| **strength == Strength::Proven);
-            let innocent = proven.filter(|(line, _)| !subject.race_lines.contains(line));
+            // An access whose line the optimiser lost names none.
+            let innocent =
+                proven.filter(|(line, _)| *line != 0 && !subject.race_lines.contains(line));
             row.innocent = innocent.map(|(line, _)| *line).collect();
             if !row.is_right() {
                 row.remarks = remarks(&report);

@@ -14,7 +14,7 @@ public:
 
     auto it = map.find(key);                  // RACE!
     if (it == map.end()) return std::nullopt;
-    return it->second;                       
+    return it->second;                        // RACE! miss(static): named in the headers
   }
   void put(int key, std::string value) {
     std::unique_lock<std::shared_mutex> l(m);
