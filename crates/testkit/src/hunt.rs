@@ -190,7 +190,7 @@ pub fn hunt(subject: &Subject, options: &HuntOptions) -> Row {
             let proven = lines.iter().filter(|(_, strength)| **strength == Strength::Proven);
             // An access whose line the optimiser lost names none.
             let innocent =
-                proven.filter(|(line, _)| *line != 0 && !subject.race_lines.contains(line));
+                proven.filter(|(line, _)| **line != 0 && !subject.race_lines.contains(line));
             row.innocent = innocent.map(|(line, _)| *line).collect();
             if !row.is_right() {
                 row.remarks = remarks(&report);
