@@ -97,7 +97,7 @@ fn failed(module: &Module, message: String) -> InstrumentError {
 }
 
 /// Adds functions given as text.
-fn link_text(module: &Module, text: &str) -> Result<(), InstrumentError> {
+pub(crate) fn link_text(module: &Module, text: &str) -> Result<(), InstrumentError> {
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "fast path");
     let paths = module
         .get_context()

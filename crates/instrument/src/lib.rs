@@ -27,6 +27,7 @@ mod machine;
 mod outside;
 mod prune;
 mod record;
+mod record_fast;
 mod record_loops;
 mod record_symbols;
 mod repeated;

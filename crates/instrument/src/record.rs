@@ -32,7 +32,9 @@ use racewarden_capture::Unit;
 use crate::computable::{MOST_TOLD, told_parameters};
 use crate::derived::Derived;
 use crate::gate_access::{Size, access_of, callee_name};
+use crate::inline::PIPELINE;
 use crate::outside::{self, Outside};
+use crate::record_fast::inline_known;
 use crate::record_loops::{Covered, LoopHooks, record_loops};
 use crate::record_symbols::add_symbols;
 use crate::repeated::repeated_loads;
@@ -48,7 +50,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("15 {unit_index}")
+        format!("16 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -58,6 +60,18 @@ impl UnitPass for RecordPass {
 
     fn pipeline(&self, _unit: &Unit) -> String {
         "default<O2>".to_owned()
+    }
+
+    fn finish(
+        &self,
+        module: &Module,
+        executable: bool,
+    ) -> Result<Option<&'static str>, InstrumentError> {
+        if !executable {
+            return Ok(None);
+        }
+        inline_known(module)?;
+        Ok(Some(PIPELINE))
     }
 }
 

@@ -12,12 +12,15 @@
 //! costs a record and no more. Its places follow the addresses, so that an array is walked in
 //! neighbouring places of the table, too.
 
-use racewarden_trace::binary::derived::{part, with_part, word};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+
+use racewarden_trace::binary::derived::{next_check, part, with_part, word};
 use racewarden_trace::binary::{AccessTag, Record};
 
 use super::hooks::{alone, content, crosses, put};
 use super::places;
-use super::threads::{Recorder, free_recorder, with};
+use super::threads::{Recorder, hot, with};
+use super::writer::Hot;
 
 /// Words of a thread's table: 8 MB, of which only what is used takes memory.
 pub const KNOWN: usize = 1 << 20;
@@ -50,38 +53,45 @@ impl Recorder {
     fn count(&mut self, granule: u64, whole: u64) {
         let now = word(granule, whole);
         *self.known_mut(granule) = now;
-        self.buffer.make_room();
         self.buffer.count_derived(now);
     }
 }
 
+/// Where the word of eight bytes is kept.
+#[inline(always)]
+fn known_at(hot: &Hot, granule: u64) -> *mut u64 {
+    // SAFETY: the remainder is below the table's length.
+    unsafe { hot.known.add((granule >> 3) as usize % KNOWN) }
+}
+
 /// The usual case, without a call: the thread may go on with its number and finds what its reader
-/// knows. Anything else starts again in `slow`.
+/// knows. Anything else starts again in `slow_load`. The same is put into the units of programs as
+/// code (`fast.rs` of the instrumentation); this is for those of libraries.
 #[inline(always)]
 fn load<const SIZE: u64>(address: u64) -> u64 {
-    if let Some(recorder) = free_recorder()
-        && !crosses(address, SIZE)
+    if let Some(hot) = hot()
+        && address % SIZE == 0
     {
         let granule = address & !7;
-        let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
-        recorder.busy = true;
         // SAFETY: the program loads some of these eight bytes, and the others share their page.
-        let seen = places::read(visitor, address, sequence, || unsafe { content(granule, 8) });
-        if let Some(whole) = seen {
-            let now = word(granule, whole);
-            if *recorder.known_mut(granule) == now && recorder.buffer.count_derived(now) {
-                recorder.busy = false;
-                return part(whole, address & 7, SIZE);
-            }
+        let whole = unsafe { AtomicU64::from_ptr(granule as *mut u64) }.load(Ordering::Acquire);
+        let now = word(granule, whole);
+        // SAFETY: the table is there as long as there is room.
+        if places::was_free_to_read(places::state(address), hot.own, hot.reads)
+            && unsafe { *known_at(hot, granule) } == now
+        {
+            hot.check = next_check(hot.check, now);
+            hot.room -= 1;
+            return part(whole, address & 7, SIZE);
         }
-        recorder.busy = false;
     }
     slow_load(address, SIZE)
 }
 
 #[cold]
 #[inline(never)]
-fn slow_load(address: u64, size: u64) -> u64 {
+#[unsafe(export_name = "__racewarden_record_slow_load")]
+extern "C" fn slow_load(address: u64, size: u64) -> u64 {
     let mut found = None;
     with(|recorder| {
         if crosses(address, size) {
@@ -132,45 +142,60 @@ fn load_apart(recorder: &mut Recorder, address: u64, size: u64) -> u64 {
     value
 }
 
+/// As [`load`]. Between the two looks at the cell another thread may come; then the store is done, but
+/// needs a number after all.
 #[inline(always)]
 fn store<const SIZE: u64>(address: u64, value: u64) {
-    if let Some(recorder) = free_recorder()
-        && !crosses(address, SIZE)
-        && places::may_write(recorder.buffer.visitor, address)
-    {
-        let granule = address & !7;
-        let mut whole = value;
-        let mut is_known = true;
-        if SIZE < 8 {
-            // SAFETY: the program stores to some of these eight bytes; the others share their page.
-            let before = unsafe { content(granule, 8) };
-            is_known = *recorder.known_mut(granule) == word(granule, before);
-            whole = with_part(before, address & 7, SIZE, part(value, 0, SIZE));
-        }
-        if is_known && recorder.buffer.may_count() {
-            recorder.busy = true;
-            // SAFETY: the program stores these bytes here.
-            let stored = places::write(recorder.buffer.visitor, address, || unsafe {
-                put(address, SIZE, value);
-            });
-            if stored == Some(true) {
-                let now = word(granule, whole);
-                *recorder.known_mut(granule) = now;
-                recorder.buffer.count_derived(now);
-                recorder.busy = false;
-                return;
-            }
-            disturbed_store(recorder, (address, SIZE), [value, whole], stored.is_some());
-            recorder.busy = false;
-            return;
-        }
+    let Some(hot) = hot() else { return slow_store(address, SIZE, value) };
+    let state = places::state(address);
+    if address % SIZE != 0 || !places::is_free_to_write(state, hot.own) {
+        return slow_store(address, SIZE, value);
     }
-    slow_store(address, SIZE, value);
+    let granule = address & !7;
+    let known = known_at(hot, granule);
+    let mut whole = value;
+    if SIZE < 8 {
+        // SAFETY: the program stores to some of these eight bytes; the others share their page. The
+        // table is there as long as there is room.
+        let (before, word_before) = unsafe { (content(granule, 8), *known) };
+        if word_before != word(granule, before) {
+            return slow_store(address, SIZE, value);
+        }
+        whole = with_part(before, address & 7, SIZE, part(value, 0, SIZE));
+    }
+    // SAFETY: the program stores these bytes here.
+    unsafe { put(address, SIZE, value) };
+    compiler_fence(Ordering::SeqCst);
+    if places::state(address) != state {
+        // SAFETY: all of it is as the function wants it.
+        return unsafe { __racewarden_record_disturbed(address, SIZE, value, whole) };
+    }
+    let now = word(granule, whole);
+    // SAFETY: as above.
+    unsafe { *known = now };
+    hot.check = next_check(hot.check, now);
+    hot.room -= 1;
+}
+
+/// # Safety
+/// Called after a store during which another thread came to its place; `whole` is what the eight bytes
+/// hold now.
+#[cold]
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_disturbed(
+    address: u64,
+    size: u64,
+    value: u64,
+    whole: u64,
+) {
+    with(|recorder| disturbed_store(recorder, (address, size), [value, whole], true));
 }
 
 #[cold]
 #[inline(never)]
-fn slow_store(address: u64, size: u64, value: u64) {
+#[unsafe(export_name = "__racewarden_record_slow_store")]
+extern "C" fn slow_store(address: u64, size: u64, value: u64) {
     let mut done = false;
     with(|recorder| {
         done = true;

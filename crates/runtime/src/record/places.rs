@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, compiler_fence};
 
 /// A cell: the number in the high bits, then the thread, then the kind.
 const CELLS: usize = 1 << 22;
+#[unsafe(export_name = "__racewarden_places")]
 static TABLE: [AtomicU64; CELLS] = [const { AtomicU64::new(0) }; CELLS];
 const OWNER_BITS: u32 = 22;
 const OWNER: u64 = (1 << OWNER_BITS) - 1;
@@ -63,6 +64,17 @@ impl Visitor {
         Visitor { own, free: if precise { u64::MAX } else { own } }
     }
 
+    /// What cells have that the thread may access as it likes.
+    pub fn free(self) -> u64 {
+        self.free
+    }
+
+    /// Up to which number places that all read need no new one, when it drew `sequence` last.
+    #[inline]
+    pub fn reads_until(self, sequence: u64) -> u64 {
+        if self.free == u64::MAX { 0 } else { sequence }
+    }
+
     /// Whether the owner's access needs no new number.
     #[inline]
     fn is_mine(self, state: u64) -> bool {
@@ -94,6 +106,25 @@ pub fn read(me: Visitor, address: u64, sequence: u64, load: impl FnOnce() -> u64
     let value = load();
     compiler_fence(Ordering::SeqCst);
     (cell.load(Ordering::Acquire) == state).then_some(value)
+}
+
+/// What the place's cell has.
+#[inline]
+pub fn state(address: u64) -> u64 {
+    TABLE[index_of(address)].load(Ordering::Acquire)
+}
+
+/// Whether what was loaded just before the cell was seen in this state needs no number: the thread
+/// alone makes a cell its own, and whoever lets others read it draws a number for that.
+#[inline]
+pub fn was_free_to_read(state: u64, own: u64, reads: u64) -> bool {
+    state & OWNER == own || (state & KIND == READ && state >> OWNER_BITS <= reads)
+}
+
+/// Whether a store needs no number when the cell has this state.
+#[inline]
+pub fn is_free_to_write(state: u64, own: u64) -> bool {
+    state & OWNER == own
 }
 
 /// Whether a store would need no number.

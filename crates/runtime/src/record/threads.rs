@@ -12,9 +12,10 @@ use crate::common::tls;
 use crate::real;
 
 use super::places::Hold;
-use super::writer::{self, Buffer};
+use super::writer::{self, Buffer, Hot};
 
 /// One thread's own data; only its thread touches it, but for the last flush.
+#[repr(C)]
 pub struct Recorder {
     pub buffer: Buffer,
     name: ThreadName,
@@ -50,15 +51,16 @@ fn new_recorder(number: u32, name: ThreadName) {
     let text = name.to_string();
     let path = text.strip_prefix('0').map_or(text.clone(), |rest| format!("main{rest}"));
     writer::write(ChunkKind::ThreadName, number, path.as_bytes());
+    let mut known = vec![0; super::known::KNOWN];
     let recorder = Box::into_raw(Box::new(Recorder {
-        buffer: Buffer::new(number),
+        buffer: Buffer::new(number, known.as_mut_ptr()),
         name,
         created: 0,
         busy: false,
         old: 0,
         hold: None,
         loaded: vec![0; LOADED],
-        known: vec![0; super::known::KNOWN],
+        known,
         next: std::ptr::null_mut(),
         ended: false,
     }));
@@ -83,7 +85,7 @@ fn new_recorder(number: u32, name: ThreadName) {
 #[inline]
 pub fn with(record: impl FnOnce(&mut Recorder)) {
     let pointer = tls::state();
-    if pointer <= ENDED || !writer::is_recording() {
+    if pointer <= ENDED {
         return;
     }
     // SAFETY: only this thread uses its recorder, and `busy` keeps signal handlers away.
@@ -92,21 +94,25 @@ pub fn with(record: impl FnOnce(&mut Recorder)) {
         return;
     }
     recorder.busy = true;
-    record(recorder);
+    recorder.buffer.close();
+    // What is counted after the end would be counted at the wrong place: it stays closed then.
+    if writer::is_recording() {
+        record(recorder);
+        recorder.buffer.open();
+    }
     recorder.busy = false;
 }
 
-/// This thread's recorder, unless nothing is recorded or the thread is already inside the runtime.
-/// Whoever changes it must be busy meanwhile.
+/// What an access may be counted with, unless it must go the long way.
 #[inline(always)]
-pub fn free_recorder() -> Option<&'static mut Recorder> {
+pub fn hot() -> Option<&'static mut Hot> {
     let pointer = tls::state();
-    if pointer <= ENDED || !writer::is_recording() {
+    if pointer <= ENDED {
         return None;
     }
     // SAFETY: recorders are never freed, and only their thread uses them.
     let recorder = unsafe { &mut *(pointer as *mut Recorder) };
-    (!recorder.busy).then_some(recorder)
+    (recorder.buffer.hot.room > 1).then_some(&mut recorder.buffer.hot)
 }
 
 pub fn sync(op: SyncOp, object: u64, extra: u64) {

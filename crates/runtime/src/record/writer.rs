@@ -1,6 +1,6 @@
 //! The file, and each thread's buffer.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering, compiler_fence};
 
 use racewarden_trace::binary::derived::{check_byte, next_check};
 use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
@@ -83,16 +83,37 @@ fn spend(bytes: u64) {
     }
 }
 
+/// What instrumented code itself looks at and counts (`fast.rs` of the instrumentation), at the
+/// beginning of a thread's recorder.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Hot {
+    /// One more than how many accesses may still be counted; zero while none may be, because the
+    /// thread is inside the runtime or nothing is recorded.
+    pub room: u64,
+    /// The check of all accesses that the reader computes.
+    pub check: u64,
+    /// What the cells of the thread's own places have; what no cell has when every access is to
+    /// draw a number.
+    pub own: u64,
+    /// What all have been reading since this number or before can be read without a new one.
+    pub reads: u64,
+    /// The table of what the reader knows.
+    pub known: *mut u64,
+}
+
 /// One thread's buffer. It never holds `FULL` bytes between two records, and no record is longer
 /// than what there is room for beyond that.
+#[repr(C)]
 pub struct Buffer {
+    pub hot: Hot,
     pub thread: u32,
     pub visitor: Visitor,
     /// The number that the thread drew last.
     pub sequence: u64,
-    /// Accesses since the last record that the reader computes, and the check of all.
+    /// Accesses since the last record that the reader computes; as long as there is no room, which
+    /// tells it otherwise.
     derived: u64,
-    check: u64,
     /// What they cost and was not counted yet.
     owed: u64,
     encoder: Encoder,
@@ -109,14 +130,16 @@ fn empty_chunk() -> Vec<u8> {
 }
 
 impl Buffer {
-    pub fn new(thread: u32) -> Self {
+    /// A buffer for the thread, whose reader's table is `known`.
+    pub fn new(thread: u32, known: *mut u64) -> Self {
         let precise = LAST.load(Ordering::Relaxed) != u64::MAX;
+        let visitor = Visitor::new(thread, precise);
         Buffer {
+            hot: Hot { room: 0, check: 0, own: visitor.free(), reads: 0, known },
             thread,
-            visitor: Visitor::new(thread, precise),
+            visitor,
             sequence: 0,
             derived: 0,
-            check: 0,
             owed: 0,
             encoder: Encoder::default(),
             bytes: empty_chunk(),
@@ -127,7 +150,26 @@ impl Buffer {
     #[inline]
     pub fn number(&mut self) -> u64 {
         self.sequence = next_sequence();
+        self.hot.reads = self.visitor.reads_until(self.sequence);
         self.sequence
+    }
+
+    /// Keeps instrumented code from counting accesses on its own.
+    #[inline]
+    pub fn close(&mut self) {
+        if self.hot.room != 0 {
+            self.derived = MOST_DERIVED + 1 - self.hot.room;
+            self.hot.room = 0;
+        }
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Lets it count again.
+    #[inline]
+    pub fn open(&mut self) {
+        self.make_room();
+        compiler_fence(Ordering::SeqCst);
+        self.hot.room = MOST_DERIVED + 1 - self.derived;
     }
 
     #[inline]
@@ -179,26 +221,17 @@ impl Buffer {
         self.flush_if_full();
     }
 
-    /// Counts an access that the reader computes; false, and nothing done, when so many were
-    /// counted that they must be told first.
-    #[inline]
-    pub fn count_derived(&mut self, word: u64) -> bool {
-        if !self.may_count() {
-            return false;
-        }
-        self.check = next_check(self.check, word);
+    /// Counts an access that the reader computes.
+    pub fn count_derived(&mut self, word: u64) {
+        self.make_room();
+        self.hot.check = next_check(self.hot.check, word);
         self.derived += 1;
-        true
-    }
-
-    #[inline]
-    pub fn may_count(&self) -> bool {
-        self.derived < MOST_DERIVED
     }
 
     /// Tells the accesses without records when they are many.
-    pub fn make_room(&mut self) {
-        if !self.may_count() {
+    #[inline]
+    fn make_room(&mut self) {
+        if self.derived >= MOST_DERIVED {
             self.tell_derived();
             self.flush_if_full();
         }
@@ -208,7 +241,7 @@ impl Buffer {
     #[inline]
     fn tell_derived(&mut self) {
         if self.derived != 0 {
-            let record = Record::Derived { count: self.derived, check: check_byte(self.check) };
+            let record = Record::Derived { count: self.derived, check: check_byte(self.hot.check) };
             self.encoder.encode(&record, &mut self.bytes);
             self.owed += self.derived * DERIVED_COST;
             self.derived = 0;
@@ -232,6 +265,7 @@ impl Buffer {
 
     #[cold]
     pub fn flush(&mut self) {
+        self.close();
         self.tell_derived();
         if self.bytes.len() > CHUNK_HEADER {
             let (place, content) = self.bytes.split_at_mut(CHUNK_HEADER);

@@ -11,9 +11,15 @@ pub fn word(address: u64, content: u64) -> u64 {
     content ^ address.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The check after one more access, which left this word.
+/// The check after one more access, which left this word. A sum is one instruction to the recorder,
+/// which a signal cannot come in between.
 #[inline]
 pub fn next_check(check: u64, word: u64) -> u64 {
+    check.wrapping_add(word)
+}
+
+/// As [`next_check`], in version 4 of the format.
+pub fn next_check_of_version_4(check: u64, word: u64) -> u64 {
     check.rotate_left(7).wrapping_add(word)
 }
 

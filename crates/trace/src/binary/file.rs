@@ -77,6 +77,8 @@ impl RecordedThread {
 /// A trace as it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
+    /// The version of the format that it was read from.
+    pub version: u16,
     pub header: Header,
     pub symbols: Vec<Symbol>,
     pub threads: Vec<RecordedThread>,
@@ -139,8 +141,8 @@ impl Recording {
 
     /// Reads everything up to the first damaged chunk.
     pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
-        let (header, mut rest) = read_header(bytes)?;
-        let mut recording = Recording { header, ..Recording::default() };
+        let (version, header, mut rest) = read_header(bytes)?;
+        let mut recording = Recording { version, header, ..Recording::default() };
         let mut streams: BTreeMap<u32, (Decoder, RecordedThread)> = BTreeMap::new();
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
@@ -183,7 +185,7 @@ impl Recording {
 
 /// The same trace with its chunks compressed; what is damaged stays as it is.
 pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
-    let (_, mut rest) = read_header(bytes)?;
+    let (_, _, mut rest) = read_header(bytes)?;
     let mut out = bytes[..bytes.len() - rest.len()].to_vec();
     loop {
         let before = rest;
@@ -198,7 +200,7 @@ pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
     }
 }
 
-fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), FileError> {
+fn read_header(bytes: &[u8]) -> Result<(u16, Header, &[u8]), FileError> {
     if !Recording::is_trace(bytes) {
         return Err(FileError::Foreign);
     }
@@ -215,7 +217,7 @@ fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), FileError> {
         .filter_map(|line| line.split_once('='))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    Ok((Header { entries }, &bytes[12 + length..]))
+    Ok((version, Header { entries }, &bytes[12 + length..]))
 }
 
 fn symbols(content: &[u8]) -> Vec<Symbol> {

@@ -19,6 +19,6 @@ pub use record::{
 
 /// The first bytes of every trace.
 pub const MAGIC: &[u8; 4] = b"RWT\x1a";
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// The oldest version that is still read: it only lacks what may be left out since.
 pub const OLDEST_VERSION: u16 = 2;

@@ -11,7 +11,9 @@
 //! a run of the program.
 
 use racewarden_ir::{InstId, Op, TypeId, Value};
-use racewarden_trace::binary::derived::{check_byte, next_check, part, with_part, word};
+use racewarden_trace::binary::derived::{
+    check_byte, next_check, next_check_of_version_4, part, with_part, word,
+};
 use racewarden_trace::binary::{Record, Recording};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +32,8 @@ pub(super) struct Derivation {
     left: u64,
     check: u64,
     expected: u8,
+    /// Whether the check is that of version 4.
+    is_old: bool,
     /// The number that the thread drew last, and how many records were asked for it.
     sequence: u64,
     asked: usize,
@@ -68,7 +72,8 @@ impl Derivation {
 
     /// Counts an access; false when the check does not fit.
     fn count(&mut self, granule: u64, whole: u64) -> bool {
-        self.check = next_check(self.check, word(granule, whole));
+        let next = if self.is_old { next_check_of_version_4 } else { next_check };
+        self.check = next(self.check, word(granule, whole));
         self.left -= 1;
         self.left > 0 || check_byte(self.check) == self.expected
     }
@@ -95,6 +100,7 @@ pub fn expanded(image: &Image, recording: &Recording) -> Option<(Recording, Vec<
         .collect();
     let end = threads.iter().filter_map(|thread| thread.end).min().unwrap_or(u64::MAX);
     let mut whole = Recording {
+        version: recording.version,
         header: recording.header.clone(),
         symbols: recording.symbols.clone(),
         threads: recording.threads.iter().map(|thread| thread.without_records()).collect(),
@@ -127,7 +133,8 @@ struct Expanded {
 fn expand(image: &Image, recording: &Recording, places: &Places, thread: usize) -> Expanded {
     let records = &recording.threads[thread].records;
     let mut replay = Replay::new(image, recording, places, thread, false);
-    replay.derivation = Some(Derivation::default());
+    let is_old = recording.version == 4;
+    replay.derivation = Some(Derivation { is_old, ..Derivation::default() });
     let stop = replay.top_level();
     let mut at = replay.at;
     let mut derivation = replay.derivation.take().unwrap_or_default();
