@@ -48,7 +48,13 @@ impl Tables {
                         *tables.listed.entry(*function).or_insert(true) &= slot.is_some();
                         tables.slots.extend(slot.map(|slot| (*function, slot)));
                     }
-                    _ => start = Some(offset + 8),
+                    Value::Global(described)
+                        if module.name_text(module.global(*described).name).starts_with("_ZTI") =>
+                    {
+                        start = Some(offset + 8);
+                    }
+                    // Whatever else stands there, what follows is no slot that is known.
+                    _ => start = None,
                 }
             }
         }

@@ -178,6 +178,7 @@ fn store<const SIZE: u64>(address: u64, value: u64) {
     }
 }
 
+/// The hooks of accesses, in terms of `load` and `store` where it is used.
 macro_rules! accesses {
     ($($size:literal $load:ident $store:ident $even_load:ident $even_store:ident;)*) => {$(
         /// # Safety
@@ -217,6 +218,8 @@ macro_rules! accesses {
         }
     )*};
 }
+
+pub(super) use accesses;
 
 accesses! {
     1 __racewarden_record_load1 __racewarden_record_store1

@@ -278,47 +278,7 @@ fn store_apart(recorder: &mut Recorder, address: u64, size: u64, value: u64) {
     recorder.buffer.access(AccessTag::Store, (address, size as u32), [value, 0]);
 }
 
-macro_rules! known_accesses {
-    ($($size:literal $load:ident $store:ident $even_load:ident $even_store:ident;)*) => {$(
-        /// # Safety
-        /// In place of a load.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $load(address: u64) -> u64 {
-            load::<$size>(address)
-        }
-
-        /// # Safety
-        /// In place of a store.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $store(address: u64, value: u64) {
-            store::<$size>(address, value);
-        }
-
-        /// # Safety
-        /// In place of a load in a loop, which is recorded as a whole unless `whole` is zero.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $even_load(address: u64, whole: u64) -> u64 {
-            if whole != 0 {
-                // SAFETY: the program loads these bytes here.
-                return unsafe { content(address, $size) };
-            }
-            load::<$size>(address)
-        }
-
-        /// # Safety
-        /// In place of a store in such a loop.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $even_store(address: u64, value: u64, whole: u64) {
-            if whole != 0 {
-                // SAFETY: the program stores these bytes here.
-                return unsafe { put(address, $size, value) };
-            }
-            store::<$size>(address, value);
-        }
-    )*};
-}
-
-known_accesses! {
+super::hooks::accesses! {
     1 __racewarden_record_known_load1 __racewarden_record_known_store1
         __racewarden_record_even_known_load1 __racewarden_record_even_known_store1;
     2 __racewarden_record_known_load2 __racewarden_record_known_store2
