@@ -6,7 +6,11 @@
 //! program really comes to is the target, with the usual wait: another pair in each round.
 //!
 //! Other processes of the machine only ever make a run dearer, so the lower quartiles of all rounds are
-//! compared, with the 95 % interval that resampling the rounds gives.
+//! compared, with the 95 % interval that resampling the rounds gives. Runs keep to one processor: how
+//! threads happen to be spread over several changes their cost by half.
+//!
+//! How many instructions run does not depend on the machine's mood at all, so they are counted, too, by
+//! Valgrind's cachegrind, on less work.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,8 +27,11 @@ const RESAMPLES: usize = 500;
 
 pub fn run() -> anyhow::Result<()> {
     let places = Places::from_arguments()?;
-    println!("| program | gates | rounds | idle | validating one race | elapsed, validating |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| program | gates | rounds | idle | validating one race | elapsed, validating \
+         | instructions, idle | instructions, validating |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     for subject in SUBJECTS.iter().filter(|subject| ["pbzip2", "sqlite3"].contains(&subject.name)) {
         if !places.wants(subject.name) {
             continue;
@@ -132,16 +139,64 @@ fn measure(places: &Places, built: &Built, gated: &Path, gates: &[u32]) -> anyho
             elapsed[which].push(clock);
         }
     }
+    let counted = Instructions::count(built, &plain, gated, gates)?;
     println!(
-        "| {} | {} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} | {:.3}x | {:.3}x |",
         built.subject.name,
         gates.len(),
         cpu[0].len(),
         interval(&cpu[1], &cpu[0]),
         interval(&cpu[2], &cpu[0]),
-        interval(&elapsed[2], &elapsed[0])
+        interval(&elapsed[2], &elapsed[0]),
+        counted.idle,
+        counted.validating,
     );
     Ok(())
+}
+
+/// How many instructions run, relative to the native program.
+struct Instructions {
+    idle: f64,
+    /// The mean over some pairs of gates.
+    validating: f64,
+}
+
+impl Instructions {
+    fn count(built: &Built, plain: &Path, gated: &Path, gates: &[u32]) -> anyhow::Result<Self> {
+        const PAIRS: usize = 5;
+        let native = counted(built, plain, None)?;
+        let idle = counted(built, gated, None)? / native;
+        let mut validating = 0.0;
+        for round in 0..PAIRS {
+            // Spread over all gates, whatever their number.
+            let round = round * gates.len() / PAIRS;
+            let orders = validate(&built.place, gates, round)?;
+            validating += counted(built, gated, Some(&orders))? / native / PAIRS as f64;
+        }
+        Ok(Instructions { idle, validating })
+    }
+}
+
+fn counted(built: &Built, program: &Path, orders: Option<&str>) -> anyhow::Result<f64> {
+    // Valgrind reads no debug information as new as the compiler's.
+    let bare = built.place.join("counted");
+    let stripped = Command::new("strip").arg("-g").arg("-o").arg(&bare).arg(program).status()?;
+    ensure!(stripped.success(), "strip failed on {}", program.display());
+    let mut count = Command::new("valgrind");
+    // Code changes while it runs, and a thread whose wait is over must get its turn.
+    count.args(["--tool=cachegrind", "--cache-sim=no", "--smc-check=all", "--fair-sched=yes"]);
+    count.arg("--cachegrind-out-file=/dev/null").arg(&bare).args(built.subject.counted);
+    count.current_dir(&built.place).stdout(Stdio::null());
+    if let Some(orders) = orders {
+        count.env("RACEWARDEN_GATE", orders);
+    }
+    let told = count.output().context("valgrind counts instructions")?.stderr;
+    let told = String::from_utf8_lossy(&told).into_owned();
+    let count = told
+        .lines()
+        .find_map(|line| line.split("refs:").nth(1))
+        .map(|number| number.trim().replace(',', "").parse::<f64>());
+    count.with_context(|| format!("no count of instructions in {told:?}"))?.map_err(Into::into)
 }
 
 /// A ratio with its 95 % interval.
@@ -194,13 +249,19 @@ fn quartile(mut values: Vec<f64>) -> f64 {
 
 /// Processor time of a run in seconds.
 pub fn cpu(command: &mut Command) -> anyhow::Result<f64> {
-    Ok(cost(command)?.0)
+    Ok(timed(command, "")?.0)
+}
+
+/// Processor and elapsed time of a run on one processor, in seconds.
+fn cost(command: &mut Command) -> anyhow::Result<(f64, f64)> {
+    timed(command, "taskset -c 0")
 }
 
 /// Processor and elapsed time of a run in seconds, as the shell measures them.
-fn cost(command: &mut Command) -> anyhow::Result<(f64, f64)> {
+fn timed(command: &mut Command, wrapper: &str) -> anyhow::Result<(f64, f64)> {
     let mut timed = Command::new("bash");
-    timed.args(["-c", "TIMEFORMAT='%3U %3S %3R'; time \"$0\" \"$@\" 2>/dev/null"]);
+    let script = format!("TIMEFORMAT='%3U %3S %3R'; time {wrapper} \"$0\" \"$@\" 2>/dev/null");
+    timed.args(["-c", &script]);
     timed.arg(command.get_program()).args(command.get_args()).stdout(Stdio::null());
     if let Some(place) = command.get_current_dir() {
         timed.current_dir(place);

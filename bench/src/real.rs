@@ -90,6 +90,8 @@ pub struct Subject {
     pub cases: &'static [&'static [&'static str]],
     /// Work for some seconds, to measure what gates cost.
     pub long: &'static [&'static str],
+    /// Work that is long beside what every run does once, and short enough to count its instructions.
+    pub counted: &'static [&'static str],
 }
 
 pub const SUBJECTS: [Subject; 5] = [
@@ -99,6 +101,7 @@ pub const SUBJECTS: [Subject; 5] = [
         file: "pbzip2",
         cases: &[&["-k", "-c", "-p3", "-b1", "input"], &["-d", "-k", "-c", "-p3", "input.bz2"]],
         long: &["-k", "-c", "-p3", "-b1", "long-input"],
+        counted: &["-k", "-c", "-p3", "-b1", "input"],
     },
     Subject {
         name: "sqlite3",
@@ -106,6 +109,7 @@ pub const SUBJECTS: [Subject; 5] = [
         file: "sqlite_threads",
         cases: &[&[]],
         long: &["40000", "apart"],
+        counted: &["8000", "apart"],
     },
     Subject {
         name: "zstd",
@@ -113,6 +117,7 @@ pub const SUBJECTS: [Subject; 5] = [
         file: "programs/zstd",
         cases: &[&["-q", "-T3", "-B262144", "-c", "input"]],
         long: &["-q", "-T3", "-19", "-c", "long-input"],
+        counted: &["-q", "-T3", "-B262144", "-c", "input"],
     },
     Subject {
         name: "pigz",
@@ -123,6 +128,7 @@ pub const SUBJECTS: [Subject; 5] = [
             &["-d", "-k", "-c", "-p", "3", "input.gz"],
         ],
         long: &["-k", "-c", "-p", "3", "-b", "128", "long-input"],
+        counted: &["-k", "-c", "-p", "3", "-b", "128", "input"],
     },
     Subject {
         name: "leveldb",
@@ -130,6 +136,7 @@ pub const SUBJECTS: [Subject; 5] = [
         file: "leveldb_threads",
         cases: &[&["database"]],
         long: &["database"],
+        counted: &["database"],
     },
 ];
 

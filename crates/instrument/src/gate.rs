@@ -58,7 +58,7 @@ impl UnitPass for Gate {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        let mut key = String::from("6");
+        let mut key = String::from("7");
         for gate in self.map.gates.iter().filter(|gate| gate.unit == unit_index) {
             key +=
                 &format!(" {}:{}+{}{}", gate.number, gate.function, gate.instruction, gate.access);
@@ -116,7 +116,7 @@ impl UnitPass for Gate {
         copies.release(module);
         let marked = gate_entries::mark(module, copied).map_err(failed)?;
         optimise(module, None)?;
-        let holders = gate_entries::holders(module, &marked);
+        let holders = gate_entries::holders(module, &marked, |name| copies.is_entered(name));
         copies.keep(&holders.keys().cloned().collect());
         optimise(&copies.module, None)?;
         gate_copies::join(module, copies)?;

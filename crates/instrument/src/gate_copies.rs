@@ -10,9 +10,12 @@
 //! the copy nothing but the functions in question; both modules are optimised apart, so that no decision
 //! about one depends on the other, and [`join`] links them. What the copies use of the program's own
 //! is for that time visible to the linker, which also keeps the optimiser from changing its form. Calls in a
-//! copy lead to the program's own functions, and from there to a copy if there is reason. (Visible, a
-//! function with one caller is no longer put into it whatever its size. A hint to the inliner at the one
-//! call instead of that was tried: it is copied with the call, and SQLite grew to nine times its size.)
+//! copy lead to the program's own functions, and from there to a copy if there is reason.
+//!
+//! Only a local function with one call stays local, for the optimiser puts it into its caller whatever its
+//! size, and SQLite without that ran 3 % more instructions. Nobody enters its copy but the copy of its
+//! caller ([`Copies::is_entered`]). (A hint to the inliner at the one call was tried instead: it is copied
+//! with the call, and SQLite grew to nine times its size.)
 //!
 //! What cannot be copied so is gated in place: functions whose blocks' addresses are taken in this
 //! unit (a table of labels leads into one of the two), and coroutines.
@@ -44,6 +47,8 @@ pub(crate) struct Copies<'c> {
     pub module: Module<'c>,
     /// Sorted.
     names: Vec<String>,
+    /// Those of them that only the copy of their caller calls.
+    within: HashSet<String>,
     /// Local values that are visible to the linker for the time being.
     promoted: Vec<(String, LLVMLinkage)>,
 }
@@ -54,32 +59,16 @@ pub(crate) fn split<'c>(module: &Module<'c>, wanted: &BTreeSet<&str>) -> Option<
     if !wanted.iter().any(|name| is_fit(name)) || takes_block_addresses(module) {
         return None;
     }
-    let mut names = callers(module, wanted);
+    let calls = Calls::of(module);
+    let mut names = calls.callers(module, wanted);
     names.retain(|name| is_fit(name));
+    let within = calls.with_one_caller(module, &mut names);
     let names: Vec<String> = names.into_iter().collect();
     let promoted = promote(module);
     let copy = module.clone();
     // SAFETY: the copy is alive, and nothing else refers to its values.
-    unsafe { reduce(&copy, &names) };
-    Some(Copies { module: copy, names, promoted })
-}
-
-/// The wanted functions and all that call them directly, or call such.
-fn callers(module: &Module, wanted: &BTreeSet<&str>) -> BTreeSet<String> {
-    let calls = Calls::of(module);
-    let mut calling: HashMap<LLVMValueRef, Vec<LLVMValueRef>> = HashMap::new();
-    for (caller, callees) in &calls.callees {
-        callees.iter().for_each(|callee| calling.entry(*callee).or_default().push(*caller));
-    }
-    let mut found = BTreeSet::new();
-    let mut open: Vec<LLVMValueRef> =
-        wanted.iter().filter_map(|name| Some(module.get_function(name)?.as_value_ref())).collect();
-    while let Some(function) = open.pop() {
-        if found.insert(name_of(function)) {
-            open.extend(calling.remove(&function).unwrap_or_default());
-        }
-    }
-    found
+    unsafe { reduce(&copy, &names, &within) };
+    Some(Copies { module: copy, names, within, promoted })
 }
 
 /// Which functions call which directly.
@@ -101,6 +90,69 @@ impl Calls {
         }
         Calls { callees }
     }
+
+    /// The wanted functions and all that call them directly, or call such.
+    fn callers(&self, module: &Module, wanted: &BTreeSet<&str>) -> BTreeSet<String> {
+        let mut calling: HashMap<LLVMValueRef, Vec<LLVMValueRef>> = HashMap::new();
+        for (caller, callees) in &self.callees {
+            callees.iter().for_each(|callee| calling.entry(*callee).or_default().push(*caller));
+        }
+        let mut found = BTreeSet::new();
+        let mut open: Vec<LLVMValueRef> = wanted
+            .iter()
+            .filter_map(|name| Some(module.get_function(name)?.as_value_ref()))
+            .collect();
+        while let Some(function) = open.pop() {
+            if found.insert(name_of(function)) {
+                open.extend(calling.remove(&function).unwrap_or_default());
+            }
+        }
+        found
+    }
+
+    /// Local functions whose only use is one call in a function of `names`. They join these.
+    fn with_one_caller(&self, module: &Module, names: &mut BTreeSet<String>) -> HashSet<String> {
+        let mut within = HashSet::new();
+        let mut open: Vec<LLVMValueRef> = names
+            .iter()
+            .filter_map(|name| Some(module.get_function(name)?.as_value_ref()))
+            .collect();
+        while let Some(caller) = open.pop() {
+            for &callee in self.callees.get(&caller).into_iter().flatten() {
+                // SAFETY: the callee is a live value.
+                if callee == caller || unsafe { LLVMIsAFunction(callee).is_null() } {
+                    continue;
+                }
+                // SAFETY: the value is a function, as just seen.
+                let Some(function) = (unsafe { FunctionValue::new(callee) }) else { continue };
+                if is_fit(function) && has_one_call(callee) {
+                    let name = name_of(callee);
+                    if within.insert(name.clone()) {
+                        names.insert(name);
+                        open.push(callee);
+                    }
+                }
+            }
+        }
+        within
+    }
+}
+
+/// Whether a function is local and used by nothing but one call.
+fn has_one_call(function: LLVMValueRef) -> bool {
+    // SAFETY: the function, its uses and their users are alive.
+    unsafe {
+        let is_local = matches!(
+            LLVMGetLinkage(function),
+            LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage
+        );
+        let first = LLVMGetFirstUse(function);
+        if !is_local || first.is_null() || !LLVMGetNextUse(first).is_null() {
+            return false;
+        }
+        let user = LLVMGetUser(first);
+        !LLVMIsAInstruction(user).is_null() && is_call(user) && LLVMGetCalledValue(user) == function
+    }
 }
 
 pub(crate) fn is_call(place: LLVMValueRef) -> bool {
@@ -115,13 +167,19 @@ impl<'c> Copies<'c> {
         self.module.get_function(&format!("{name}{SUFFIX}"))
     }
 
+    /// Whether the program comes to the copy of the function `name` by the function itself.
+    pub fn is_entered(&self, name: &str) -> bool {
+        self.names.binary_search_by(|one| one.as_str().cmp(name)).is_ok()
+            && !self.within.contains(name)
+    }
+
     /// Makes the program's own part ready to be optimised by itself: what the copies use stays, in
     /// the form that they know, and everything else is as local as ever.
     pub fn release(&mut self, module: &Module<'c>) {
-        self.promoted.retain(|(name, linkage)| {
+        let mut promoted = std::mem::take(&mut self.promoted);
+        promoted.retain(|(name, linkage)| {
             let Some(value) = named(module, name) else { return false };
-            let is_copied = self.names.binary_search(name).is_ok();
-            if is_copied || is_used(&self.module, name) {
+            if self.is_entered(name) || is_used(&self.module, name) {
                 // SAFETY: the value is alive.
                 unsafe { LLVMSetVisibility(value, LLVMVisibility::LLVMHiddenVisibility) };
                 return true;
@@ -130,6 +188,7 @@ impl<'c> Copies<'c> {
             unsafe { LLVMSetLinkage(value, *linkage) };
             false
         });
+        self.promoted = promoted;
         // SAFETY: the values are alive.
         unsafe {
             for value in values(module.as_mut_ptr()) {
@@ -148,11 +207,12 @@ impl<'c> Copies<'c> {
     /// Drops the copies that are not of use.
     pub fn keep(&mut self, entries: &BTreeSet<String>) {
         let names = std::mem::take(&mut self.names);
-        let (kept, dropped) = names.into_iter().partition(|name| entries.contains(name));
+        let (kept, dropped): (Vec<String>, Vec<String>) = names
+            .into_iter()
+            .partition(|name| entries.contains(name) || self.within.contains(name));
         self.names = kept;
-        let dropped: Vec<String> = dropped;
         for function in dropped.iter().filter_map(|name| self.function(name)) {
-            // SAFETY: nothing refers to a copy, for calls lead to the program's own functions.
+            // SAFETY: nothing refers to such a copy, for calls lead to the program's own function.
             unsafe { LLVMDeleteFunction(function.as_value_ref()) };
         }
     }
@@ -160,7 +220,7 @@ impl<'c> Copies<'c> {
 
 /// Links the copies into `module`, and makes everything as local as it was.
 pub(crate) fn join<'c>(module: &Module<'c>, copies: Copies<'c>) -> Result<(), InstrumentError> {
-    let Copies { module: copy, names, promoted } = copies;
+    let Copies { module: copy, names, promoted, .. } = copies;
     module.link_in_module(copy).map_err(|error| InstrumentError::PassFailed {
         path: module.get_name().to_string_lossy().into_owned().into(),
         pass: "gate".to_owned(),
@@ -310,7 +370,7 @@ fn promote(module: &Module) -> Vec<(String, LLVMLinkage)> {
 ///
 /// # Safety
 /// The module is alive and nobody else uses its values.
-unsafe fn reduce(module: &Module, names: &[String]) {
+unsafe fn reduce(module: &Module, names: &[String], within: &HashSet<String>) {
     // SAFETY: every value is alive until it is deleted, and is not used afterwards.
     unsafe {
         LLVMSetModuleInlineAsm2(module.as_mut_ptr(), c"".as_ptr(), 0);
@@ -328,7 +388,15 @@ unsafe fn reduce(module: &Module, names: &[String]) {
             }
             let name = name_of(value);
             let kind = LLVMGetValueKind(value);
-            if kind == LLVMValueKind::LLVMFunctionValueKind && names.binary_search(&name).is_ok() {
+            let is_copy =
+                kind == LLVMValueKind::LLVMFunctionValueKind && names.binary_search(&name).is_ok();
+            if is_copy && within.contains(&name) {
+                rename(value, &format!("{name}{SUFFIX}"));
+                LLVMSetComdat(value, std::ptr::null_mut());
+                LLVMSetLinkage(value, LLVMLinkage::LLVMInternalLinkage);
+                continue;
+            }
+            if is_copy {
                 declare_instead(module, value, &name);
                 rename(value, &format!("{name}{SUFFIX}"));
                 LLVMSetComdat(value, std::ptr::null_mut());

@@ -3,7 +3,9 @@
 //!
 //! What the optimiser has put into its callers is entered there. Two things tell: a pseudo probe that
 //! [`mark`] puts into each gated function, which goes with its code and is no obstacle to any pass, and
-//! the debug locations. (A probe is dropped where code is executed ahead of its condition.)
+//! the debug locations. (A probe is dropped where code is executed ahead of its condition.) What ends up in
+//! a function without an entry of its own, such as a variant that the optimiser has made for some
+//! arguments, is entered in the functions that call it.
 //!
 //! A function that may have to lead to its copy begins with [`ROOM`] bytes that do nothing. It is
 //! aligned, so that the runtime can put a jump there, and take it out again, by one store.
@@ -79,8 +81,12 @@ pub(crate) fn mark(module: &Module, names: Vec<String>) -> Result<Marked, Builde
     Ok(Marked { names, by_description })
 }
 
-/// Finds where marked code has come to, and takes the probes out.
-pub(crate) fn holders(module: &Module, marked: &Marked) -> Holders {
+/// Finds where marked code has come to, and takes the probes out. Only functions that `is_entered` hold any.
+pub(crate) fn holders(
+    module: &Module,
+    marked: &Marked,
+    is_entered: impl Fn(&str) -> bool,
+) -> Holders {
     let own: HashMap<&str, u32> =
         marked.names.iter().zip(0..).map(|(name, index)| (name.as_str(), index)).collect();
     let mut scopes = HashMap::new();
@@ -112,7 +118,57 @@ pub(crate) fn holders(module: &Module, marked: &Marked) -> Holders {
         // SAFETY: its last calls have just gone.
         unsafe { probe.delete() };
     }
+    hand_up(module, &mut holders, is_entered);
     holders
+}
+
+/// Gives what functions hold that are not entered to their callers.
+fn hand_up(module: &Module, holders: &mut Holders, is_entered: impl Fn(&str) -> bool) {
+    let mut open: Vec<(String, BTreeSet<u32>)> = Vec::new();
+    holders.retain(|name, held| {
+        let stays = is_entered(name);
+        if !stays {
+            open.push((name.clone(), std::mem::take(held)));
+        }
+        stays
+    });
+    let mut handed: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    while let Some((name, held)) = open.pop() {
+        let known = handed.entry(name.clone()).or_default();
+        let fresh: BTreeSet<u32> = held.difference(known).copied().collect();
+        if fresh.is_empty() {
+            continue;
+        }
+        known.extend(&fresh);
+        for caller in module.get_function(&name).map(callers_of).unwrap_or_default() {
+            if is_entered(&caller) {
+                holders.entry(caller).or_default().extend(&fresh);
+            } else {
+                open.push((caller, fresh.clone()));
+            }
+        }
+    }
+}
+
+/// The functions that call this one directly.
+fn callers_of(function: FunctionValue) -> BTreeSet<String> {
+    let mut callers = BTreeSet::new();
+    // SAFETY: the function, its uses and their users are alive; only instructions have a block.
+    unsafe {
+        let mut at = LLVMGetFirstUse(function.as_value_ref());
+        while !at.is_null() {
+            let user = LLVMGetUser(at);
+            if !LLVMIsAInstruction(user).is_null() {
+                let caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
+                callers.extend(
+                    FunctionValue::new(caller)
+                        .map(|caller| caller.get_name().to_string_lossy().into_owned()),
+                );
+            }
+            at = LLVMGetNextUse(at);
+        }
+    }
+    callers
 }
 
 impl Marked {

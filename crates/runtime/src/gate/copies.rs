@@ -37,8 +37,6 @@ struct All {
     places: BTreeMap<usize, usize>,
     /// Sorted by gate.
     gates: Vec<Active>,
-    /// Whether all gates have been asked once if they are quiet.
-    is_swept: bool,
 }
 
 struct Entries {
@@ -51,12 +49,7 @@ unsafe impl Sync for Entries {}
 
 static ENTRIES: Entries = Entries {
     lock: SpinLock::new(),
-    all: UnsafeCell::new(All {
-        entries: Vec::new(),
-        places: BTreeMap::new(),
-        gates: Vec::new(),
-        is_swept: false,
-    }),
+    all: UnsafeCell::new(All { entries: Vec::new(), places: BTreeMap::new(), gates: Vec::new() }),
 };
 
 /// A unit of the program tells where its gated copies are entered, before it runs.
@@ -172,18 +165,19 @@ fn change(entries: &[Entry], wanted: impl Fn(&Entry) -> u64) {
     }
 }
 
-/// Nobody will be held any more: lets functions whose gates are all quiet run as they are from now
-/// on. After the first time only `arrived` can have become so.
-pub fn retire(arrived: u32, is_quiet: impl Fn(u32) -> bool) {
-    with(|All { entries, gates, is_swept, .. }| {
-        let range = if std::mem::replace(is_swept, true) {
-            let from = gates.partition_point(|one| one.gate < arrived);
-            from..from + gates[from..].partition_point(|one| one.gate == arrived)
-        } else {
-            0..gates.len()
+/// Lets functions whose gates are all finished run as they are from now on. Only the gate `only` can
+/// have been finished, or any.
+pub fn retire(only: Option<u32>, is_finished: impl Fn(u32) -> bool) {
+    with(|All { entries, gates, .. }| {
+        let range = match only {
+            Some(gate) => {
+                let from = gates.partition_point(|one| one.gate < gate);
+                from..from + gates[from..].partition_point(|one| one.gate == gate)
+            }
+            None => 0..gates.len(),
         };
         for one in gates[range].iter_mut().filter(|one| !one.retired) {
-            if is_quiet(one.gate) {
+            if is_finished(one.gate) {
                 one.retired = true;
                 let entry = &mut entries[one.entry];
                 entry.open -= 1;
@@ -198,8 +192,7 @@ pub fn retire(arrived: u32, is_quiet: impl Fn(u32) -> bool) {
 /// In the child of a fork everything begins anew.
 pub fn activate() {
     ENTRIES.lock.reset_after_fork();
-    with(|All { entries, gates, is_swept, .. }| {
-        *is_swept = false;
+    with(|All { entries, gates, .. }| {
         for one in gates.iter_mut().filter(|one| one.retired) {
             one.retired = false;
             entries[one.entry].open += 1;

@@ -69,6 +69,8 @@ static HELD_TO: AtomicU64 = AtomicU64::new(u64::MAX);
 static HOLDS_BEGUN: AtomicU32 = AtomicU32::new(0);
 /// The last hold that a gate has nothing more to tell about, plus one.
 static TOLD: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
+/// The last hold that nobody who comes to a gate can meet, plus one.
+static APART: [AtomicU32; MOST_GATES] = [const { AtomicU32::new(0) }; MOST_GATES];
 
 /// Whether an arrival can pass without a decision. A stale answer costs a missed chance, no more.
 #[inline]
@@ -80,8 +82,10 @@ pub fn passes_quietly(gate: u32, memory: (u64, u64)) -> bool {
         let (address, size) = memory;
         let elsewhere = address >= HELD_TO.load(Ordering::Relaxed)
             || address.saturating_add(size) <= HELD_FROM.load(Ordering::Relaxed);
-        let begun = HOLDS_BEGUN.load(Ordering::Relaxed);
-        return elsewhere && TOLD[gate as usize].load(Ordering::Relaxed) == begun + 1;
+        let current = HOLDS_BEGUN.load(Ordering::Relaxed) + 1;
+        let is_current =
+            |holds: &[AtomicU32]| holds[gate as usize].load(Ordering::Relaxed) == current;
+        return is_current(&APART) || elsewhere && is_current(&TOLD);
     }
     let left = skip.load(Ordering::Relaxed);
     // Two threads that count at once let one visit more pass, no more.
@@ -89,6 +93,17 @@ pub fn passes_quietly(gate: u32, memory: (u64, u64)) -> bool {
         skip.store(left - 1, Ordering::Relaxed);
     }
     left > 0 || quiet.load(Ordering::Relaxed)
+}
+
+/// Lets later arrivals at `gate` pass, if accesses of this kind can meet nobody before the next hold.
+pub fn set_apart(shared: &Shared, gate: u32, writes: bool, atomic: bool) {
+    let Shared { orchestrator, enforcement, .. } = shared;
+    if let Some(apart) = APART.get(gate as usize)
+        && enforcement.is_empty()
+        && orchestrator.cannot_meet(gate, writes, atomic)
+    {
+        apart.store(orchestrator.holds_begun() + 1, Ordering::Relaxed);
+    }
 }
 
 /// Brings [`passes_quietly`] up to date after a decision about `gate`.
@@ -114,9 +129,8 @@ pub fn refresh(shared: &mut Shared, gate: u32) {
         told.store(orchestrator.holds_begun() + 1, Ordering::Relaxed);
     }
     quiet.store(orchestrator.is_quiet(gate), Ordering::Relaxed);
-    if orchestrator.is_over() {
-        copies::retire(gate, |gate| orchestrator.is_quiet(gate));
-    }
+    let only = if orchestrator.take_less_to_do() { None } else { Some(gate) };
+    copies::retire(only, |gate| orchestrator.is_finished(gate));
 }
 
 pub fn slot(gate: u32) -> Option<usize> {

@@ -6,8 +6,8 @@ use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visi
 
 use crate::common::futex::{futex_wait, raw_syscall};
 
-use super::{files, joins, signals, state};
 use super::threads::{self, Activity, Pending, ThreadState};
+use super::{files, joins, signals, state};
 
 /// How often a waiting thread looks whether the others are blocked.
 const LOOK_NANOS: u64 = 5_000_000;
@@ -58,6 +58,7 @@ pub fn after(gate: u32) {
 
 fn meet(thread: &mut ThreadState, arrival: Arrival) {
     let gate = arrival.visit.gate;
+    let (writes, atomic) = (arrival.writes, arrival.atomic);
     let seen = state::word(thread.id).load(Ordering::Acquire);
     let decision = state::with(|shared| {
         let answer = shared.orchestrator.arrive(arrival);
@@ -66,6 +67,7 @@ fn meet(thread: &mut ThreadState, arrival: Arrival) {
             _ => None,
         };
         state::refresh(shared, gate);
+        state::set_apart(shared, gate, writes, atomic);
         let released = shared.orchestrator.take_released();
         let idle_us = shared.orders.idle_us;
         (answer, partner, released, shared.orchestrator.is_avoiding(), idle_us)
@@ -221,7 +223,9 @@ fn follow_schedule(
                 let next = state::with(|shared| match wake {
                     _ if over => shared.enforcement.give_up(step),
                     Wake::TimedOut => shared.enforcement.nudge(step),
-                    Wake::Called | Wake::OthersBlocked | Wake::OthersIdle => shared.enforcement.woken(step),
+                    Wake::Called | Wake::OthersBlocked | Wake::OthersIdle => {
+                        shared.enforcement.woken(step)
+                    }
                 });
                 answer = next.unwrap_or(StepAnswer::NotMine);
                 if over {

@@ -82,6 +82,8 @@ struct Target {
     avoid: bool,
     done: bool,
     reported_different: bool,
+    /// For each side, how many of its gates may still hold someone.
+    holding: [u32; 2],
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,8 @@ struct GateState {
     reached: bool,
     reached_concurrently: bool,
     waits_in_vain: u32,
+    /// Whether it will hold nobody any more, whatever its targets.
+    spent: bool,
     /// Visits to let pass before the next hold.
     skip: u64,
 }
@@ -137,6 +141,8 @@ pub struct Orchestrator {
     linger: Linger,
     survey: Option<Survey>,
     hold_at: Vec<HoldAt>,
+    /// Whether gates may have become superfluous since that was last asked.
+    less_to_do: bool,
     events: Vec<Event>,
 }
 
@@ -160,8 +166,9 @@ impl Orchestrator {
             avoid: target.avoid,
             done: false,
             reported_different: false,
+            holding: [0, 1].map(|side: usize| target.sides[side].len() as u32),
         });
-        Orchestrator {
+        let mut orchestrator = Orchestrator {
             targets: targets.collect(),
             gates,
             holds: Vec::new(),
@@ -176,8 +183,11 @@ impl Orchestrator {
             linger: orders.linger,
             survey: orders.survey.then(|| Survey::new(&orders.targets)),
             hold_at: orders.hold_at.clone(),
+            less_to_do: false,
             events: Vec::new(),
-        }
+        };
+        orchestrator.spend_unchosen();
+        orchestrator
     }
 
     /// What has happened since the last call, for the report.
@@ -190,72 +200,9 @@ impl Orchestrator {
         !self.holds.is_empty() || self.meeting.is_some()
     }
 
-    /// Whether arrivals at a gate can be left out as long as nobody is held: it will hold nobody
-    /// any more, and its first visits have been told.
-    pub fn is_quiet(&self, gate: u32) -> bool {
-        self.gates.get(&gate).is_none_or(|state| {
-            let open = state.memberships.iter().any(|&(target, _)| !self.targets[target].done);
-            let spent = state.waits_in_vain >= self.most_waits() || self.budget_us == 0;
-            let chosen =
-                self.hold_at.is_empty() || self.hold_at.iter().any(|hold| hold.gate == gate);
-            match &self.survey {
-                Some(survey) => survey.is_done(gate),
-                None => state.reached_concurrently && (!open || spent || !chosen),
-            }
-        })
-    }
-
-    /// The memory that matters while nobody more can be held and nobody meets: an arrival
-    /// elsewhere can only tell that it is elsewhere, if it has not ([`Orchestrator::has_told`]).
-    pub fn held_memory(&self) -> Option<(u64, u64)> {
-        if self.meeting.is_some() || self.survey.is_some() || self.holds.len() < self.most_holds {
-            return None;
-        }
-        let arrivals = || self.holds.iter().map(|hold| &hold.arrival);
-        let from = arrivals().map(|arrival| arrival.address).min()?;
-        let to = arrivals().map(|arrival| arrival.address.saturating_add(arrival.size)).max()?;
-        Some((from, to))
-    }
-
-    /// Whether arrivals at a gate, at other memory than the held, have nothing new to tell before
-    /// the next hold.
-    pub fn has_told(&self, gate: u32) -> bool {
-        self.gates.get(&gate).is_none_or(|state| {
-            let waits = |target: usize, side: usize| {
-                let others = self.holds.iter().map(|hold| self.memberships(&hold.arrival));
-                others.flatten().any(|member| *member == (target, side))
-            };
-            state.reached_concurrently
-                && state.memberships.iter().all(|&(target, side)| {
-                    let state = &self.targets[target];
-                    state.done || state.reported_different || !waits(target, 1 - side)
-                })
-        })
-    }
-
     /// How many holds have begun.
     pub fn holds_begun(&self) -> u32 {
         self.begun
-    }
-
-    /// Whether nobody will be held any more, whatever comes.
-    pub fn is_over(&self) -> bool {
-        self.survey.is_none()
-            && !self.is_busy()
-            && self.targets.iter().all(|target| !target.avoid)
-            && (self.budget_us == 0 || self.targets.iter().all(|target| target.done))
-    }
-
-    /// How many visits to a gate may pass without being told as long as nobody is held; they count
-    /// as told. With several holds at one time every visit is wanted.
-    pub fn take_skip(&mut self, gate: u32) -> u64 {
-        if self.most_holds > 1 || self.survey.is_some() {
-            return 0;
-        }
-        self.gates
-            .get_mut(&gate)
-            .filter(|state| state.reached_concurrently)
-            .map_or(0, |state| std::mem::take(&mut state.skip))
     }
 
     /// A thread stands at a gate.
@@ -379,6 +326,7 @@ impl Orchestrator {
         self.released.extend(self.holds.drain(..).map(|hold| hold.arrival.thread));
         let state = &mut self.targets[target];
         state.done = true;
+        self.less_to_do = true;
         let wanted = if state.avoid { state.order.reversed() } else { state.order };
         let arriving_leads = wanted.leading_side() == arriving_side;
         let (leader, follower) =
@@ -505,6 +453,7 @@ impl Orchestrator {
                 state.skip = spread - 1 + mix(self.seed, u64::from(gate)) % spread;
             }
         }
+        self.spend(gate);
     }
 
     /// A thread has performed its access. Answers `Linger` when it shall stay for a while, and
@@ -617,6 +566,9 @@ fn mix(seed: u64, gate: u64) -> u64 {
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
 }
+
+#[path = "orchestrator_quiet.rs"]
+mod quiet;
 
 #[cfg(test)]
 #[path = "orchestrator_tests.rs"]

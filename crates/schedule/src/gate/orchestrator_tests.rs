@@ -316,3 +316,44 @@ fn a_survey_holds_nobody_and_tells_common_memory() {
     assert_eq!(names(&orchestrator.take_events()), ["reached", "reached", "near"]);
     assert!(!orchestrator.is_quiet(A));
 }
+
+#[test]
+fn a_gate_is_finished_when_neither_it_nor_a_partner_holds_any_more() {
+    let mut orchestrator =
+        Orchestrator::new(&Orders { run_budget_us: 10_000_000, ..orders(Order::Forward) });
+    let vain = |orchestrator: &mut Orchestrator, thread: u32, gate: u32| {
+        while let Answer::Pass = orchestrator.arrive(at(thread, gate, 8)) {}
+        orchestrator.wake(thread, Wake::OthersBlocked, 1);
+    };
+    (0..WAITS_PER_GATE).for_each(|_| vain(&mut orchestrator, 1, A));
+    assert!(orchestrator.take_less_to_do() && orchestrator.is_quiet(A));
+    // A thread that comes to the other side is still held, and may meet one that comes here.
+    assert!(!orchestrator.is_finished(A));
+    (0..WAITS_PER_GATE).for_each(|_| vain(&mut orchestrator, 2, B));
+    assert!(orchestrator.take_less_to_do());
+    assert!(orchestrator.is_finished(A) && orchestrator.is_finished(B));
+}
+
+#[test]
+fn the_spent_budget_finishes_what_has_been_reached() {
+    let orders = orders(Order::Forward);
+    let mut orchestrator = Orchestrator::new(&Orders { run_budget_us: orders.wait_us, ..orders });
+    orchestrator.arrive(at(1, A, 8));
+    orchestrator.wake(1, Wake::TimedOut, u64::MAX);
+    assert!(orchestrator.take_less_to_do());
+    assert!(orchestrator.is_finished(A) && !orchestrator.is_finished(B));
+    orchestrator.arrive(at(2, B, 8));
+    assert!(orchestrator.is_finished(B));
+}
+
+#[test]
+fn the_same_side_and_two_reads_are_kept_apart_whatever_their_memory() {
+    let mut orchestrator = Orchestrator::new(&orders(Order::Forward));
+    let read = |thread, gate| Arrival { writes: false, ..at(thread, gate, 8) };
+    assert!(matches!(orchestrator.arrive(read(1, A)), Answer::Hold { .. }));
+    assert_eq!(orchestrator.arrive(read(2, A)), Answer::Pass);
+    assert!(orchestrator.cannot_meet(A, true, false));
+    assert_eq!(orchestrator.arrive(read(2, B)), Answer::Pass);
+    assert!(orchestrator.cannot_meet(B, false, false));
+    assert!(!orchestrator.cannot_meet(B, true, false));
+}
