@@ -160,13 +160,13 @@ fn visit_path(path: &Path, visit: &mut impl FnMut(&Sym)) {
     for Live { handle, value, argument, range, .. } in threads.values() {
         [handle, value, argument].into_iter().flatten().for_each(&mut *visit);
         if let Some(range) = range {
-            [&range.base, &range.start, &range.bound].into_iter().for_each(&mut *visit);
+            [&range.first, &range.end].into_iter().for_each(&mut *visit);
         }
     }
     joined.iter().for_each(&mut *visit);
     joined_values.iter().for_each(&mut *visit);
     for range in joined_ranges {
-        [&range.base, &range.start, &range.bound].into_iter().for_each(&mut *visit);
+        [&range.first, &range.end].into_iter().for_each(&mut *visit);
     }
     overwritten.iter().flatten().for_each(&mut *visit);
 }

@@ -39,7 +39,7 @@ pub fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {
         live.handle.as_ref().is_some_and(stale)
             || live.value.as_ref().is_some_and(stale)
             || live.argument.as_ref().is_some_and(stale)
-            || live.range.as_ref().is_some_and(|range| stale(&range.base))
+            || live.range.as_ref().is_some_and(|range| stale(&range.first) || stale(&range.end))
     };
     if entry.threads.values().any(affected) {
         for live in entry.threads.values_mut() {
@@ -50,7 +50,8 @@ pub fn purge(arguments: &mut [Option<Sym>], entry: &mut Path, frame: Frame) {
                 live.current = true;
                 live.repeated = true;
             }
-            live.range = live.range.take().filter(|range| !stale(&range.base));
+            live.range =
+                live.range.take().filter(|range| !(stale(&range.first) || stale(&range.end)));
         }
     }
     entry.joined.keep(|handle| !stale(handle));

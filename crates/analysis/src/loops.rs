@@ -13,8 +13,6 @@ pub struct Induction {
     pub index: u32,
     /// The loop body runs only while it is below `bound`.
     pub bound: Option<Sym>,
-    /// The check of the bound is the only way out of the loop.
-    pub single_exit: bool,
 }
 
 /// The induction variable `phi`, when it is one.
@@ -50,8 +48,8 @@ pub fn induction(
             start = Some(value);
         }
     }
-    let (bound, single_exit) = exits(function, cfg, syms, types, index, phi);
-    Some(Induction { start: start?, step: step?, index: index as u32, bound, single_exit })
+    let bound = bound(function, cfg, syms, types, index, phi);
+    Some(Induction { start: start?, step: step?, index: index as u32, bound })
 }
 
 fn step_of(function: &Function, value: &Value, phi: u32) -> Option<i64> {
@@ -76,48 +74,49 @@ fn step_of(function: &Function, value: &Value, phi: u32) -> Option<i64> {
     }
 }
 
-fn exits(
+/// What the counter is compared with where the loop is left when it is done. There may be other
+/// ways out; whoever relies on all rounds having been made looks at this one alone.
+fn bound(
     function: &Function,
     cfg: &Cfg,
     syms: &SymTable,
     types: &TypeTable,
     index: usize,
     phi: u32,
-) -> (Option<Sym>, bool) {
+) -> Option<Sym> {
     let body = &cfg.loops[index];
-    let mut single = true;
-    for &block in &body.blocks {
-        for &to in &cfg.successors[block as usize] {
-            if !body.contains(to) && block != body.header && !never_returns(function, to) {
-                single = false;
-            }
-        }
-    }
     let end = function.blocks[body.header as usize].end.index();
-    let Some(Op::Branch { condition: Value::Inst(condition), then, otherwise }) =
-        function.instructions.get(end.wrapping_sub(1)).map(|i| &i.op)
+    let Op::Branch { condition: Value::Inst(condition), then, otherwise } =
+        &function.instructions.get(end.wrapping_sub(1))?.op
     else {
-        return (None, false);
+        return None;
     };
-    let Op::Compare { op, left, right } = &function.inst(*condition).op else {
-        return (None, false);
-    };
-    let stays = body.contains(then.0) && !body.contains(otherwise.0);
-    let counter = syms.value(left, types);
-    let is_counter = counter.as_ref().and_then(Sym::as_atom) == Some(&Atom::Inst(LOCAL, phi));
-    let bound = syms.value(right, types);
-    match op {
-        CompareOp::Slt | CompareOp::Ult | CompareOp::Ne if stays && is_counter => (bound, single),
-        CompareOp::Sle | CompareOp::Ule if stays && is_counter => {
-            (bound.map(|bound| bound.shifted(1)), single)
-        }
-        _ => (None, false),
+    let mut stays = body.contains(then.0);
+    if stays == body.contains(otherwise.0) {
+        return None;
     }
-}
-
-/// Whether the block ends the program (an error exit of a loop).
-pub fn never_returns(function: &Function, block: u32) -> bool {
-    let block = &function.blocks[block as usize];
-    block.end.0 > block.start.0
-        && matches!(function.instructions[block.end.index() - 1].op, Op::Unreachable)
+    let mut condition = &function.inst(*condition).op;
+    while let Op::Binary {
+        op: BinaryOp::Xor,
+        left: Value::Inst(inner),
+        right: Value::Int { bits: 1, .. },
+    } = condition
+    {
+        stays = !stays;
+        condition = &function.inst(*inner).op;
+    }
+    let Op::Compare { op, left, right } = condition else { return None };
+    let counter = syms.value(left, types)?;
+    if counter.as_atom() != Some(&Atom::Inst(LOCAL, phi)) {
+        return None;
+    }
+    let bound = syms.value(right, types)?;
+    match (op, stays) {
+        (CompareOp::Slt | CompareOp::Ult | CompareOp::Ne, true)
+        | (CompareOp::Sge | CompareOp::Uge | CompareOp::Eq, false) => Some(bound),
+        (CompareOp::Sle | CompareOp::Ule, true) | (CompareOp::Sgt | CompareOp::Ugt, false) => {
+            Some(bound.shifted(1))
+        }
+        _ => None,
+    }
 }

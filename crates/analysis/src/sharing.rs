@@ -86,6 +86,12 @@ pub fn discover(
     for site in &graph.create_sites {
         scan.create(*site);
     }
+    if effects.moves_handles() {
+        let ids = program.module.function_ids();
+        ids.filter(|id| reachable[id.index()]).for_each(|id| scan.moved_handles(id));
+        scan.handles.sort_unstable();
+        scan.handles.dedup();
+    }
     for id in program.module.function_ids() {
         if reachable[id.index()] {
             scan.function(id);
@@ -131,6 +137,23 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Where handles get that were created elsewhere.
+    fn moved_handles(&mut self, id: FunctionId) {
+        for instruction in &self.program.module.function(id).instructions {
+            let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
+                continue;
+            };
+            for effect in self.effects.of(*target).into_iter().flatten() {
+                let Effect::MoveHandle { to, from, .. } = effect else { continue };
+                for index in [*to, *from] {
+                    if let Some(value) = arguments.get(index as usize) {
+                        self.handles.extend(self.points(id, value).iter());
+                    }
+                }
+            }
+        }
+    }
+
     fn function(&mut self, id: FunctionId) {
         let program = self.program;
         for (index, instruction) in program.module.function(id).instructions.iter().enumerate() {
@@ -172,10 +195,13 @@ impl<'a> Scan<'a> {
         }
         let effects: Vec<Effect> =
             effects_of_call(self.effects, self.points, (id, inst), callee).cloned().collect();
-        // What the library writes to a handle when it creates, joins or detaches keeps it true.
-        let keeps = effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Join { .. } | Effect::Create { .. }));
+        // What the library writes to a handle when it creates, joins or moves it keeps it true.
+        let keeps = effects.iter().any(|effect| {
+            matches!(
+                effect,
+                Effect::Join { .. } | Effect::Create { .. } | Effect::MoveHandle { .. }
+            )
+        });
         for effect in effects {
             match effect {
                 Effect::Access { pointer, write: true, length, .. } => {

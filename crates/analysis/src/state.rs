@@ -113,13 +113,14 @@ pub struct Live {
     pub loose: bool,
 }
 
-/// `first`, `first + scale`, … one handle per index from `start` below `bound`.
+/// One handle at each of the places `first`, `first + stride`, … below `end`. With a stride of zero
+/// it is the container at `first` that the handles are in, wherever it has its elements; `end` is
+/// the same place then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandleRange {
-    pub base: Sym,
-    pub scale: i64,
-    pub start: Sym,
-    pub bound: Sym,
+    pub first: Sym,
+    pub end: Sym,
+    pub stride: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -289,8 +290,7 @@ impl Path {
                 &|atom| matches!(atom, Atom::Inst(LOCAL, i) | Atom::Stack(LOCAL, i) if *i == inst),
             )
         };
-        let gone_range =
-            |range: &HandleRange| [&range.base, &range.start, &range.bound].into_iter().any(gone);
+        let gone_range = |range: &HandleRange| [&range.first, &range.end].into_iter().any(gone);
         self.held.keep_items(|held| !gone(&held.lock));
         if self.held.iter().any(|held| held.after.iter().any(gone)) {
             for held in &mut self.held {
@@ -361,17 +361,12 @@ impl Path {
                 || live
                     .range
                     .as_ref()
-                    .is_some_and(|range| handle.is_none_or(|new| may_be_same(&range.base, new)))
+                    .is_some_and(|range| handle.is_none_or(|new| range.may_hold(new)))
         };
         if self.threads.iter().any(|(id, live)| Some(id) != except && affected(live)) {
             self.forget_handles(handle, except);
         }
-        self.joined.keep(|old| handle.is_some_and(|new| !may_be_same(old, new)));
-        if self.overwritten.len() < MAX_ACQUIRED {
-            self.overwritten.put(handle.cloned());
-        } else {
-            self.overwritten.put(None);
-        }
+        self.note_overwritten(handle);
     }
 
     fn forget_handles(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
@@ -384,13 +379,97 @@ impl Path {
             {
                 live.handle = None;
             }
-            if live
-                .range
-                .as_ref()
-                .is_some_and(|range| handle.is_none_or(|new| may_be_same(&range.base, new)))
+            if live.range.as_ref().is_some_and(|range| handle.is_none_or(|new| range.may_hold(new)))
             {
                 live.range = None;
             }
+        }
+    }
+
+    /// The handle at `from` (any, for `None`) goes to `to`, where `keep` says which array or
+    /// container it is then in. `inside`: `from` may be an element of some container.
+    pub fn move_handle(
+        &mut self,
+        from: Option<&Sym>,
+        to: Option<&Sym>,
+        inside: bool,
+        keep: &dyn Fn(&CreateId) -> Option<HandleRange>,
+    ) {
+        let Some(from) = from else { return self.overwrite(None, None) };
+        let moved =
+            |place: &Sym| may_be_same(place, from) || to.is_none_or(|to| may_be_same(place, to));
+        for (id, live) in &mut self.threads {
+            if live.handle.as_ref() == Some(from) && (!live.many || live.loose) {
+                live.handle = to.cloned();
+                if let Some(range) = keep(id) {
+                    live.handle = None;
+                    live.put_away(Some(range));
+                }
+                continue;
+            }
+            live.handle = live.handle.take().filter(|place| !moved(place));
+            live.range = live.range.take().filter(|range| match range.is_container() {
+                true => !inside,
+                false => !range.may_hold(from),
+            });
+        }
+        for place in [Some(from), to] {
+            self.note_overwritten(place);
+        }
+    }
+
+    /// The handles at the two places change places.
+    pub fn swap_handles(&mut self, a: Option<&Sym>, b: Option<&Sym>) {
+        let (Some(a), Some(b)) = (a, b) else { return self.overwrite(None, None) };
+        let may_be = |place: &Sym| may_be_same(place, a) || may_be_same(place, b);
+        for live in self.threads.values_mut() {
+            live.handle = match live.handle.take() {
+                Some(place) if place == *a => Some(b.clone()),
+                Some(place) if place == *b => Some(a.clone()),
+                place => place.filter(|place| !may_be(place)),
+            };
+            live.range = live
+                .range
+                .take()
+                .filter(|range| range.is_container() || !(range.may_hold(a) || range.may_hold(b)));
+        }
+        for place in [a, b] {
+            self.note_overwritten(Some(place));
+        }
+    }
+
+    /// Everything in the container at `from` is in the one at `to` now.
+    pub fn move_container(&mut self, from: &Sym, to: &Sym, swap: bool) {
+        for live in self.threads.values_mut().filter(|live| live.range.is_some()) {
+            let Some(range) = live.range.take() else { continue };
+            live.range = match &range.first {
+                _ if !range.is_container() => Some(range),
+                at if at == from => Some(Arc::new(HandleRange::container(to.clone()))),
+                at if at == to && swap => Some(Arc::new(HandleRange::container(from.clone()))),
+                at if may_be_same(at, from) || may_be_same(at, to) => None,
+                _ => Some(range),
+            };
+        }
+        for place in [from, to] {
+            self.note_overwritten(Some(place));
+        }
+    }
+
+    /// The state at the end of a container's member function: what it has done to the elements is
+    /// said by what the member means. What it was given by its caller stays noted.
+    pub fn leave_elements(&mut self) {
+        let element = |place: &Sym| place.mentions(&|atom| matches!(atom, Atom::Inst(LOCAL, _)));
+        if self.overwritten.len() < MAX_ACQUIRED {
+            self.overwritten.keep(|place| place.as_ref().is_some_and(|place| !element(place)));
+        }
+    }
+
+    fn note_overwritten(&mut self, place: Option<&Sym>) {
+        self.joined.keep(|old| place.is_some_and(|new| !may_be_same(old, new)));
+        if self.overwritten.len() < MAX_ACQUIRED {
+            self.overwritten.put(place.cloned());
+        } else {
+            self.overwritten.put(None);
         }
     }
 
@@ -563,16 +642,34 @@ impl Released {
 }
 
 impl HandleRange {
+    pub fn container(at: Sym) -> Self {
+        HandleRange { end: at.clone(), first: at, stride: 0 }
+    }
+
+    pub fn is_container(&self) -> bool {
+        self.stride == 0
+    }
+
+    /// Whether the place may be one of these, or the container.
+    fn may_hold(&self, place: &Sym) -> bool {
+        if self.is_container() {
+            return may_be_same(&self.first, place);
+        }
+        let before = place.distance(&self.first).is_some_and(|by| by <= -8);
+        let behind = place.distance(&self.end).is_some_and(|by| by >= self.stride);
+        !(before || behind || are_apart(&self.first, place))
+    }
+
     fn covers(&self, made: &HandleRange) -> bool {
-        let start = match (self.start.as_constant(), made.start.as_constant()) {
-            (Some(own), Some(made)) => own <= made,
-            _ => self.start == made.start,
-        };
-        let bound = match (self.bound.as_constant(), made.bound.as_constant()) {
-            (Some(own), Some(made)) => own >= made,
-            _ => self.bound == made.bound,
-        };
-        self.base == made.base && self.scale == made.scale && start && bound
+        if self.stride != made.stride {
+            return false;
+        }
+        if self.is_container() {
+            return self.first == made.first;
+        }
+        let before = made.first.distance(&self.first);
+        let after = self.end.distance(&made.end);
+        before.is_some_and(|by| by >= 0 && by % self.stride == 0) && after.is_some_and(|by| by >= 0)
     }
 }
 
@@ -581,7 +678,17 @@ fn may_be_same(a: &Sym, b: &Sym) -> bool {
     if let Some(distance) = a.distance(b) {
         return distance.abs() < 8;
     }
-    !(is_object(a) && is_object(b) && root(a) != root(b))
+    !are_apart(a, b)
+}
+
+/// Whether the two are in different objects, whatever is added to them. What a function is given is
+/// none of its own slots.
+fn are_apart(a: &Sym, b: &Sym) -> bool {
+    let own = |sym: &Sym| matches!(root(sym), Some(Atom::Stack(LOCAL, _)));
+    let given = |sym: &Sym| matches!(root(sym), Some(Atom::Argument(LOCAL, _)));
+    (is_object(a) && is_object(b) && root(a) != root(b))
+        || (own(a) && given(b))
+        || (own(b) && given(a))
 }
 
 /// A place in a named object: a global, or a stack slot of this function.

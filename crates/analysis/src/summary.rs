@@ -38,6 +38,8 @@ pub enum CallKind {
     Plain,
     /// The body of a `once` call; it runs alone.
     Once,
+    /// A member of a container of threads.
+    Member,
 }
 
 #[derive(Debug, Clone)]

@@ -40,6 +40,24 @@ pub enum Effect {
     EndsIfJoinable {
         thread: Operand,
     },
+    /// Returns whether the thread can still be joined.
+    TellsJoinable {
+        thread: Operand,
+    },
+    /// The thread whose handle is at `from` is henceforth known by the handle at `to`; when they
+    /// are swapped, the other way round as well.
+    MovesThread {
+        to: Operand,
+        from: Operand,
+        #[serde(default)]
+        swap: bool,
+    },
+    /// A member of a container that holds threads. What it does to memory is in its body; this
+    /// says what it means for the threads.
+    ThreadContainer {
+        container: Operand,
+        member: Member,
+    },
     ThreadExit,
     Cancel {
         thread: Operand,
@@ -441,4 +459,29 @@ pub enum AtomicOp {
     Store,
     Rmw,
     CompareExchange,
+}
+
+/// What a member function of a container does with the threads that it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Member {
+    /// Puts a thread into it: one that the call starts, or one that it is given by address.
+    Add,
+    /// Moves its threads within it, or makes room.
+    Arrange,
+    /// Returns only when all of its threads have been joined (or ends the program).
+    End,
+    /// Takes over all threads of the container that is the next argument.
+    Move,
+    /// Swaps all threads with the container that is the next argument.
+    Swap,
+    /// Where the first element is, and where the last one ends.
+    First,
+    Past,
+    /// How many elements there are.
+    Size,
+    /// The element with the number that is the next argument.
+    At,
+    /// Some element.
+    Some,
 }

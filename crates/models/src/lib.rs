@@ -23,8 +23,8 @@ mod table;
 
 pub use demangle::plain_name;
 pub use effect::{
-    Acquire, AtomicCall, AtomicOp, CreateThread, Effect, Length, LockKind, Mode, Moment, Range,
-    Release, Start, Success, ThreadCount,
+    Acquire, AtomicCall, AtomicOp, CreateThread, Effect, Length, LockKind, Member, Mode, Moment,
+    Range, Release, Start, Success, ThreadCount,
 };
 pub use lookup::{Model, Models};
 pub use operand::Operand;

@@ -22,7 +22,14 @@ pub struct Model {
 impl Model {
     /// Whether the model stands in for a body that the program has.
     pub fn replaces_body(&self) -> bool {
-        self.bodies == Bodies::Replace && !self.effects.contains(&Effect::AtomicBody)
+        self.bodies == Bodies::Replace && !self.marks_body()
+    }
+
+    /// Whether it says something about the function beside what its body does.
+    pub fn marks_body(&self) -> bool {
+        let marks =
+            |effect: &Effect| matches!(effect, Effect::AtomicBody | Effect::ThreadContainer { .. });
+        self.effects.iter().any(marks)
     }
 
     /// Nothing but harmless.
@@ -146,11 +153,10 @@ impl Models {
     }
 
     /// The model that speaks for a function: none when the program has a body that is to be
-    /// believed instead. A model that only marks the body ([`Effect::AtomicBody`]) always speaks.
+    /// believed instead. A model that only marks the body ([`Model::marks_body`]) always speaks.
     pub fn for_function(&self, symbol: &str, has_body: bool) -> Option<&Model> {
         let model = self.lookup(symbol)?;
-        let speaks =
-            !has_body || model.replaces_body() || model.effects.contains(&Effect::AtomicBody);
+        let speaks = !has_body || model.replaces_body() || model.marks_body();
         speaks.then_some(model)
     }
 

@@ -1,5 +1,6 @@
 //! Calls: locks, threads and other effects of modelled functions, summaries of analysed ones.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -162,6 +163,9 @@ impl Flow<'_> {
                 }
             }
             None => {
+                if let Some(member) = self.env.effects.member(target) {
+                    return self.call_member(inst, target, member, arguments, paths);
+                }
                 let syms: Vec<Option<Sym>> = arguments.iter().map(|a| self.sym(a)).collect();
                 self.apply(inst, target, syms, CallKind::Plain, paths);
             }
@@ -206,7 +210,11 @@ impl Flow<'_> {
         for path in paths.iter() {
             for exit in &summary.exits {
                 let mut path = path.clone();
-                compose(&mut path, &exit.path, &[(self.id, inst)], &bind);
+                let mut effect = Cow::Borrowed(&exit.path);
+                if kind == CallKind::Member && !effect.overwritten.is_empty() {
+                    effect.to_mut().leave_elements();
+                }
+                compose(&mut path, &effect, &[(self.id, inst)], &bind);
                 for index in &exit.path.escaped_arguments {
                     if let Some(Some(sym)) = arguments.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(&mut path));
@@ -231,7 +239,10 @@ impl Flow<'_> {
                 }
             });
         }
-        reduce(paths, MAX_PATHS);
+        // Threads that a member has put into its container are told from others first.
+        if kind != CallKind::Member {
+            reduce(paths, MAX_PATHS);
+        }
     }
 
     pub(super) fn effect(
@@ -289,6 +300,12 @@ impl Flow<'_> {
                             path.join_value(value);
                         }
                     });
+                }
+            }
+            Effect::MoveHandle { to, from, swap } => {
+                let of = |index: u32| arguments.get(index as usize);
+                if let (Some(to), Some(from)) = (of(*to), of(*from)) {
+                    self.move_handle(inst, (to, from), *swap, paths);
                 }
             }
             Effect::EndsIfJoinable { handle } => {
@@ -385,6 +402,7 @@ impl Flow<'_> {
             | Effect::CountDown { .. }
             | Effect::AwaitCount { .. }
             | Effect::AwaitChange { .. }
+            | Effect::TellJoinable { .. }
             | Effect::Announce
             | Effect::Await
             | Effect::OpenChannel { .. }
@@ -530,7 +548,7 @@ impl Flow<'_> {
         let argument = value(argument).and_then(|value| self.sym(value));
         let range = place
             .as_ref()
-            .and_then(|place| self.handle_range(place, false))
+            .and_then(|place| self.handle_range(place))
             .filter(|(index, _)| self.once_per_round(*index, inst));
         let apart = argument.as_ref().and_then(|argument| self.apart(argument));
         if self.recording.is_some() {

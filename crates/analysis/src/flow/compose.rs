@@ -84,7 +84,10 @@ pub fn compose(
                     old.repeated = true;
                 }
                 old.current = true;
-                old.range = old.range.take().filter(|_| bound.range.is_none());
+                // An array's places are written again; a container has room for more.
+                let more = bound.range.as_ref().filter(|range| range.is_container());
+                old.range =
+                    old.range.take().filter(|old| bound.range.is_none() || more == Some(old));
                 old.another(&bound);
             }
             _ => {
@@ -103,9 +106,8 @@ fn is_own_slot(place: &Sym) -> bool {
 
 fn bind_range(range: &HandleRange, bind: &impl Fn(&Atom) -> Option<Sym>) -> Option<HandleRange> {
     Some(HandleRange {
-        base: range.base.substitute(bind)?,
-        scale: range.scale,
-        start: range.start.substitute(bind)?,
-        bound: range.bound.substitute(bind)?,
+        first: range.first.substitute(bind)?,
+        end: range.end.substitute(bind)?,
+        stride: range.stride,
     })
 }

@@ -64,7 +64,7 @@ impl Flow<'_> {
         let alone = !points.is_empty()
             && points.iter().all(|at| self.env.copied_handles.get(&at.object) == Some(&site));
         let place = self.sym(address).filter(|_| alone);
-        let range = place.and_then(|place| self.handle_range(&place, false));
+        let range = place.and_then(|place| self.handle_range(&place));
         let range = range.filter(|(index, _)| self.once_per_round(*index, inst));
         for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
             for (id, live) in &mut path.threads {
@@ -112,10 +112,11 @@ impl Flow<'_> {
                 || call.0 != self.id
                 || self.cfg.block_of.get(call.1 as usize).is_some_and(|b| body.contains(*b))
         };
-        let lost = |(id, live): (&CreateId, &Live)| live.range.is_some() && inside(id);
+        let arrayed = |live: &Live| live.range.as_ref().is_some_and(|range| !range.is_container());
+        let lost = |(id, live): (&CreateId, &Live)| arrayed(live) && inside(id);
         if path.threads.iter().any(lost) {
             for (id, live) in &mut path.threads {
-                if inside(id) {
+                if arrayed(live) && inside(id) {
                     live.range = None;
                 }
             }
@@ -133,11 +134,7 @@ impl Flow<'_> {
     }
 
     /// `base + scale·phi` of a handle place, with the counter's range.
-    pub(super) fn handle_range(
-        &mut self,
-        place: &Sym,
-        joining: bool,
-    ) -> Option<(u32, HandleRange)> {
+    pub(super) fn handle_range(&mut self, place: &Sym) -> Option<(u32, HandleRange)> {
         let candidates: Vec<(u32, i64)> = place
             .terms
             .iter()
@@ -149,7 +146,8 @@ impl Flow<'_> {
         for (phi, scale) in candidates {
             let Some(counter) = self.induction_of(phi) else { continue };
             let Some(bound) = counter.bound.clone() else { continue };
-            if counter.step != 1 || (joining && !counter.single_exit) {
+            let stride = scale.wrapping_mul(counter.step);
+            if stride <= 0 || scale <= 0 {
                 continue;
             }
             let base = place.plus(&Sym::inst(LOCAL, phi).scaled(-scale));
@@ -165,8 +163,9 @@ impl Flow<'_> {
             if varies(&base) || varies(&bound) || varies(&counter.start) {
                 continue;
             }
-            let start = counter.start.clone();
-            return Some((counter.index, HandleRange { base, scale, start, bound }));
+            let first = base.plus(&counter.start.clone().scaled(scale));
+            let end = base.plus(&bound.scaled(scale));
+            return Some((counter.index, HandleRange { first, end, stride }));
         }
         None
     }
@@ -181,10 +180,9 @@ impl Flow<'_> {
             for (handle, by_address) in self.joins_of(*target) {
                 let Some(value) = arguments.get(handle as usize) else { continue };
                 let Some(place) = self.handle_place(inst, value, by_address) else { continue };
-                let Some((index, range)) = self.handle_range(&place, true) else { continue };
-                let body = &self.cfg.loops[index as usize];
-                let block = self.cfg.block_of[inst as usize];
-                if body.latches.iter().all(|&latch| self.cfg.dominates(block, latch)) {
+                let all = self.joins_all(&place).or_else(|| self.handle_range(&place));
+                let Some((index, range)) = all else { continue };
+                if self.joins_each_round(index, inst, &place) {
                     self.range_joins.push((index, range));
                 }
             }

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 mod calls;
 mod compose;
+mod containers;
 mod edges;
 mod handles;
 

@@ -1,0 +1,21 @@
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // RACE!
+}
+int main() {
+  std::vector<std::thread> v, w;
+  for (int i = 0; i < 4; i++) v.emplace_back(work);
+  std::move(v.begin(), v.end(), std::back_inserter(w));
+  for (auto& t : v)
+    if (t.joinable()) t.join();
+  int r = total; // RACE!
+  for (auto& t : w) t.join();
+  return r;
+}

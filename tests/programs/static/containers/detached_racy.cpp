@@ -1,0 +1,17 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // RACE!
+}
+int main() {
+  std::vector<std::thread> v;
+  for (int i = 0; i < 4; i++) v.emplace_back(work);
+  v[2].detach();
+  for (auto& t : v)
+    if (t.joinable()) t.join();
+  return total; // RACE!
+}

@@ -1,0 +1,16 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // RACE!
+}
+int main() {
+  std::vector<std::thread> v;
+  for (int i = 0; i < 4; i++) v.emplace_back(work);
+  int r = total; // RACE!
+  for (auto& t : v) t.join();
+  return r;
+}

@@ -1,0 +1,19 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // NORACE
+}
+int main() {
+  std::vector<std::thread> v;
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 4; i++) v.emplace_back(work);
+    for (auto& t : v) t.join();
+    v.clear();
+    total++; // NORACE
+  }
+  return total; // NORACE
+}

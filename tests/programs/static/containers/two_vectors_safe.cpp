@@ -1,0 +1,17 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // NORACE
+}
+int main() {
+  std::vector<std::thread> v, w;
+  for (int i = 0; i < 4; i++) v.emplace_back(work);
+  for (int i = 0; i < 4; i++) w.emplace_back(work);
+  for (auto& t : v) t.join();
+  for (auto& t : w) t.join();
+  return total; // NORACE
+}
