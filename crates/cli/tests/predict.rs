@@ -271,6 +271,20 @@ fn a_trace_of_another_build_is_refused() {
 }
 
 #[test]
+fn loops_compute_the_same_recorded_in_either_way() {
+    let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
+    let path = trace.path().to_str().unwrap();
+    let program = folder().join("loops_safe.c");
+    let output = racewarden(&["record", program.to_str().unwrap(), "-o", path]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("total 22102"), "{said}");
+    let output = racewarden(&["trace", "stats", path]);
+    let stats = String::from_utf8_lossy(&output.stdout);
+    assert!(stats.lines().any(|line| line.starts_with("loop ")), "{stats}");
+    assert!(stats.lines().any(|line| line.starts_with("computed ")), "{stats}");
+}
+
+#[test]
 fn a_recording_that_was_cut_off_still_gives_what_it_has() {
     let trace = tempfile::Builder::new().suffix(".rwt").tempfile().unwrap();
     let path = trace.path().to_str().unwrap();

@@ -25,6 +25,7 @@ use inkwell::module::Module;
 use inkwell::values::{AsValueRef, InstructionOpcode, InstructionValue};
 
 use crate::computable::Unknown;
+use crate::record_loops::Covered;
 
 /// The blocks of loops that may be recorded as a whole, with the loop's header.
 pub(crate) type LoopBlocks = HashMap<LLVMBasicBlockRef, LLVMBasicBlockRef>;
@@ -40,6 +41,9 @@ pub(crate) struct Derived {
     pub told_calls: HashSet<LLVMValueRef>,
     /// Branches whose way the reader computes.
     pub branches: HashSet<LLVMValueRef>,
+    /// Branches of even loops whose way the reader computes but where the loop is entered, with the
+    /// jump back to each.
+    pub rounds: HashMap<LLVMValueRef, LLVMValueRef>,
     /// Loads and stores whose address the reader computes, and what these store.
     pub known: HashSet<LLVMValueRef>,
     /// Loads that find what an instruction before them loaded or stored: they have no hook.
@@ -79,8 +83,9 @@ impl Derived {
         derived
     }
 
-    /// Finds the branches and accesses. Within `loops` values are not known.
-    pub(crate) fn find_branches(&mut self, module: &Module, loops: &LoopBlocks) {
+    /// Finds the branches and accesses. What even loops compute is not known outside them.
+    pub(crate) fn find_branches(&mut self, module: &Module, even: &Covered) {
+        let loops = &even.blocks;
         let functions: Vec<LLVMValueRef> = module
             .get_functions()
             .filter(|function| function.count_basic_blocks() > 0)
@@ -88,6 +93,7 @@ impl Derived {
             .collect();
         let unknown = Unknown::of(&functions, self, loops);
         let (mut branches, mut known) = (HashSet::new(), HashSet::new());
+        let mut rounds = HashMap::new();
         let mut told_calls = HashSet::new();
         for &function in &functions {
             // SAFETY: instructions of a live function, asked by their kind.
@@ -96,11 +102,14 @@ impl Derived {
                     let in_loop = loops.contains_key(&LLVMGetInstructionParent(place));
                     match LLVMGetInstructionOpcode(place) {
                         LLVMOpcode::LLVMBr
-                            if !in_loop
-                                && LLVMIsConditional(place) != 0
+                            if LLVMIsConditional(place) != 0
                                 && !unknown.has(LLVMGetCondition(place), place) =>
                         {
-                            branches.insert(place);
+                            if let Some(back) = even.branches.get(&place) {
+                                rounds.insert(place, *back);
+                            } else if !in_loop {
+                                branches.insert(place);
+                            }
                         }
                         LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore
                             if !self.private.contains(&place) && unknown.knows_access(place) =>
@@ -117,7 +126,7 @@ impl Derived {
                 }
             }
         }
-        (self.branches, self.known) = (branches, known);
+        (self.branches, self.rounds, self.known) = (branches, rounds, known);
         self.told_calls = told_calls;
     }
 
@@ -156,7 +165,7 @@ impl Derived {
     }
 
     /// The ordinals of a function's slots, branches and accesses that are left out, as text; loads
-    /// that repeat another instruction name that, too.
+    /// that repeat another instruction name that, too, and branches of loops the jump back.
     pub(crate) fn left_out(&self, places: &[InstructionValue]) -> String {
         let all = places.iter().enumerate();
         let ordinals: HashMap<LLVMValueRef, usize> =
@@ -165,6 +174,9 @@ impl Derived {
             let value = place.as_value_ref();
             if let Some(first) = self.repeated.get(&value) {
                 return Some(format!("{ordinal}={}", ordinals.get(first)?));
+            }
+            if let Some(back) = self.rounds.get(&value) {
+                return Some(format!("{ordinal}^{}", ordinals.get(back)?));
             }
             let is_listed = match place.get_opcode() {
                 InstructionOpcode::Alloca | InstructionOpcode::Br => self.has(value),

@@ -13,12 +13,15 @@
 
 use std::cell::Cell;
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::ContextRef;
 use inkwell::llvm_sys::LLVMTypeKind;
 use inkwell::llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetTypeKind, LLVMIsAFunction, LLVMIsDeclaration, LLVMTypeOf,
+    LLVMGetCalledValue, LLVMGetInstructionParent, LLVMGetTypeKind, LLVMIsAFunction,
+    LLVMIsDeclaration, LLVMTypeOf,
 };
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
 use inkwell::module::{Linkage, Module};
 use inkwell::types::AsTypeRef;
@@ -35,7 +38,7 @@ use crate::gate_access::{Size, access_of, callee_name};
 use crate::inline::PIPELINE;
 use crate::outside::{self, Outside};
 use crate::record_fast::inline_known;
-use crate::record_loops::{Covered, LoopHooks, record_loops};
+use crate::record_loops::{Covered, LoopHooks, predecessors};
 use crate::record_symbols::add_symbols;
 use crate::repeated::repeated_loads;
 use crate::{InstrumentError, UnitPass};
@@ -50,7 +53,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("16 {unit_index}")
+        format!("17 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -86,25 +89,28 @@ fn failed(module: &Module, message: &str) -> InstrumentError {
 fn apply(module: &Module, unit_index: usize) -> Result<(), BuilderError> {
     define_borrowed_functions(module);
     let mut derived = Derived::of(module);
-    let functions: Vec<(FunctionValue, Vec<InstructionValue>)> = module
+    let mut functions: Vec<(FunctionValue, Vec<InstructionValue>)> = module
         .get_functions()
         .filter(|function| function.count_basic_blocks() > 0)
         .map(|function| (function, instructions(function)))
         .collect();
     let hooks = Hooks::declare(module, unit_index);
-    let covered: Vec<Covered> = functions
-        .iter()
-        .map(|(function, _)| record_loops(module, *function, hooks.loops, &derived))
-        .collect();
-    let loops =
-        covered.iter().flat_map(|covered| covered.blocks.iter().map(|(a, b)| (*a, *b))).collect();
-    derived.find_branches(module, &loops);
-    let never = |place: &_| covered.iter().any(|covered| covered.always.contains(place));
-    derived.known.retain(|place| !never(place));
-    derived.repeated = repeated_loads(module, &derived, &loops);
+    let bodies: Vec<LLVMValueRef> =
+        functions.iter().map(|(function, _)| function.as_value_ref()).collect();
+    let mut covered = Covered::of(&bodies, &derived);
+    derived.find_branches(module, &covered);
+    derived.known.retain(|place| !covered.always.contains(place));
+    let replaced = covered.record(module, hooks.loops, &derived.known);
+    for place in functions.iter_mut().flat_map(|(_, places)| places) {
+        if let Some(new) = replaced.get(&place.as_value_ref()) {
+            // SAFETY: the phi in the place of one that is no more.
+            *place = unsafe { InstructionValue::new(*new) };
+        }
+    }
+    derived.repeated = repeated_loads(module, &derived, &covered.blocks);
     add_symbols(module, unit_index, &derived, &functions);
-    for ((function, places), covered) in functions.iter().zip(&covered) {
-        hooks.function(*function, places, covered, &derived)?;
+    for (function, places) in &functions {
+        hooks.function(*function, places, &covered, &derived)?;
     }
     derived.zero_slots(module);
     crate::assembly::expose_requests(module)
@@ -126,13 +132,10 @@ fn define_borrowed_functions(module: &Module) {
 
 /// How a plain load or store comes into the trace.
 #[derive(Clone, Copy)]
-enum How<'c> {
+enum How {
     Recorded,
     /// The reader knows where it goes.
     Known,
-    /// Not while the number is other than zero.
-    Even(IntValue<'c>),
-    EvenKnown(IntValue<'c>),
 }
 
 struct Hooks<'m, 'c> {
@@ -167,12 +170,8 @@ struct Hooks<'m, 'c> {
     unwind: FunctionValue<'c>,
     jumped: FunctionValue<'c>,
     loops: LoopHooks<'c>,
-    /// These are also told whether the loop that they are in is recorded as a whole.
-    even_loads: [FunctionValue<'c>; 4],
-    even_stores: [FunctionValue<'c>; 4],
-    even_known_loads: [FunctionValue<'c>; 4],
-    even_known_stores: [FunctionValue<'c>; 4],
-    even_branch: FunctionValue<'c>,
+    /// The branch of a loop, which is recorded where the loop is entered.
+    entered: FunctionValue<'c>,
 }
 
 impl<'m, 'c> Hooks<'m, 'c> {
@@ -192,16 +191,6 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let load =
             |size: u32| module.add_function(&format!("__racewarden_record_load{size}"), load, None);
         let loads = [1, 2, 4, 8].map(load);
-        let even_load = context.i64_type().fn_type(&[pointer, long], false);
-        let even_loads = |kind: &str| {
-            [1, 2, 4, 8].map(|size| {
-                let name = format!("__racewarden_record_{kind}{size}");
-                module.add_function(&name, even_load, None)
-            })
-        };
-        let even_stores = |kind: &str| {
-            [1, 2, 4, 8].map(|size| hook(&format!("{kind}{size}"), &[pointer, long, long]))
-        };
         let float_load = |size: u32| {
             let name = format!("__racewarden_record_load_float{size}");
             module.add_function(&name, context.i64_type().fn_type(&[pointer, long], false), None)
@@ -237,14 +226,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
             jumped: hook("jumped", &[pointer, long]),
             loops: LoopHooks {
                 loads,
-                rounds: hook("loop", &[long, long]),
-                range: hook("range", &[pointer, long, long, long, long, long]),
+                known_loads,
+                rounds: hook("loop", &[long]),
+                range: hook("range", &[pointer, long, long, long, long]),
             },
-            even_loads: even_loads("even_load"),
-            even_stores: even_stores("even_store"),
-            even_known_loads: even_loads("even_known_load"),
-            even_known_stores: even_stores("even_known_store"),
-            even_branch: hook("even_branch", &[long, long]),
+            entered: hook("entered", &[long, long]),
         }
     }
 
@@ -264,13 +250,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
             if derived.told_calls.contains(&value) {
                 self.expect(place)?;
             }
-            match covered.unless.get(&value) {
-                Some(whole) => {
-                    // SAFETY: a number that is computed where the loop is entered.
-                    let whole = unsafe { IntValue::new(*whole) };
-                    self.even(place, whole, derived.known.contains(&value))?;
-                }
-                None if covered.always.contains(&value) || derived.has(value) => {}
+            if covered.always.contains(&value) || derived.has(value) {
+                continue;
+            }
+            match derived.rounds.get(&value) {
+                Some(back) => self.entered(place, *back)?,
                 None if derived.known.contains(&value) => self.plain(place, How::Known)?,
                 None => self.instruction(place)?,
             }
@@ -336,27 +320,40 @@ impl<'m, 'c> Hooks<'m, 'c> {
         builder
     }
 
-    /// A branch, load or store of a loop that may be recorded as a whole.
-    fn even(
-        &self,
-        place: InstructionValue<'c>,
-        whole: IntValue<'c>,
-        is_known: bool,
-    ) -> Result<(), BuilderError> {
-        if place.get_opcode() == InstructionOpcode::Br {
-            let long = self.module.get_context().i64_type();
-            let value = place.get_operand(0).and_then(|operand| operand.value());
-            let Some(BasicValueEnum::IntValue(value)) = value else { return Ok(()) };
-            let builder = self.builder_before(&place, &place);
-            let value = builder.build_int_z_extend_or_bit_cast(value, long, "")?;
-            builder.build_call(self.even_branch, &[value.into(), whole.into()], "")?;
+    /// The branch of a loop that is recorded round by round: the reader computes it but where the loop
+    /// is entered, where the record says that it is this version of it.
+    fn entered(&self, place: InstructionValue<'c>, back: LLVMValueRef) -> Result<(), BuilderError> {
+        let context = self.module.get_context();
+        let long = context.i64_type();
+        let value = place.get_operand(0).and_then(|operand| operand.value());
+        let (Some(BasicValueEnum::IntValue(value)), Some(header)) = (value, place.get_parent())
+        else {
             return Ok(());
+        };
+        let builder = self.module.get_context().create_builder();
+        if let Some(first) = header.get_first_instruction() {
+            builder.position_before(&first);
         }
-        self.plain(place, if is_known { How::EvenKnown(whole) } else { How::Even(whole) })
+        let is_first = builder.build_phi(long, "")?;
+        // SAFETY: blocks of a live function; the jump back is in one of them.
+        unsafe {
+            let round = LLVMGetInstructionParent(back);
+            for before in predecessors(header.as_mut_ptr()) {
+                let number = long.const_int(u64::from(before != round), false);
+                if let Some(before) = BasicBlock::new(before) {
+                    is_first.add_incoming(&[(&number, before)]);
+                }
+            }
+        }
+        let builder = self.builder_before(&place, &place);
+        let value = builder.build_int_z_extend_or_bit_cast(value, long, "")?;
+        let is_first = is_first.as_basic_value();
+        builder.build_call(self.entered, &[value.into(), is_first.into()], "")?;
+        Ok(())
     }
 
     /// A load or store that the runtime does.
-    fn plain(&self, place: InstructionValue<'c>, how: How<'c>) -> Result<(), BuilderError> {
+    fn plain(&self, place: InstructionValue<'c>, how: How) -> Result<(), BuilderError> {
         let found = access_of(self.module, place);
         let Some(access) = found.first() else { return Ok(()) };
         let Size::Known(size) = access.size else { return Ok(()) };
@@ -402,7 +399,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
         place: InstructionValue<'c>,
         address: PointerValue<'c>,
         size: u64,
-        how: How<'c>,
+        how: How,
     ) -> Result<bool, BuilderError> {
         let context = self.module.get_context();
         let exponent = size.trailing_zeros() as usize % 4;
@@ -413,16 +410,11 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 return Ok(false);
             };
             let value = self.bits_of(&builder, value)?;
-            let (hook, whole) = match how {
-                How::Even(whole) => (self.even_stores[exponent], Some(whole)),
-                How::EvenKnown(whole) => (self.even_known_stores[exponent], Some(whole)),
-                How::Known => (self.known_stores[exponent], None),
-                How::Recorded => (self.stores[exponent], None),
+            let hook = match how {
+                How::Known => self.known_stores[exponent],
+                How::Recorded => self.stores[exponent],
             };
-            let arguments = [address.into(), value.into()].into_iter();
-            let arguments: Vec<BasicMetadataValueEnum> =
-                arguments.chain(whole.map(|whole| whole.into())).collect();
-            builder.build_call(hook, &arguments, "")?;
+            builder.build_call(hook, &[address.into(), value.into()], "")?;
             place.erase_from_basic_block();
             return Ok(true);
         }
@@ -432,16 +424,6 @@ impl<'m, 'c> Hooks<'m, 'c> {
         let old = int.or_else(|_| pointer()).or_else(|_| float()).ok();
         let Some(old) = old.filter(|old| fits(context, *old, size)) else { return Ok(false) };
         let call = match how {
-            How::Even(whole) => builder.build_call(
-                self.even_loads[exponent],
-                &[address.into(), whole.into()],
-                "",
-            )?,
-            How::EvenKnown(whole) => builder.build_call(
-                self.even_known_loads[exponent],
-                &[address.into(), whole.into()],
-                "",
-            )?,
             How::Known => builder.build_call(self.known_loads[exponent], &[address.into()], "")?,
             How::Recorded if matches!(old, BasicValueEnum::FloatValue(_)) => {
                 let site = self.next_site.get() + 1;

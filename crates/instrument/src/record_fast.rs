@@ -6,10 +6,9 @@
 //! becomes the comparison, with the call behind it for everything else (`inline` does the same for the
 //! detector).
 //!
-//! The text below and the runtime agree on: the thread's block (`common/tls.rs`), what its first word
-//! points to (`Hot` in `record/writer.rs`), the cells (`record/places.rs`) and the table of what is known
-//! (`record/known.rs`, which has the same in Rust for the units of libraries). Only executables hold the
-//! runtime, so only their units get it.
+//! The text below and the runtime agree on: what a thread counts with (`record/hot.rs`), the cells
+//! (`record/places.rs`) and the words (`derived` of the trace). `record/known.rs` has the same in Rust for
+//! the units of libraries: only executables hold the runtime, so only their units get it in place.
 
 use std::fmt::Write;
 
@@ -18,16 +17,15 @@ use inkwell::module::{Linkage, Module};
 use crate::InstrumentError;
 use crate::inline::link_text;
 
-/// Offsets in what the thread's block points to.
-const ROOM: u32 = 0;
-const CHECK: u32 = 8;
-const OWN: u32 = 16;
-const READS: u32 = 24;
+/// Offsets in what a thread counts with.
+const OWN: u32 = 0;
+const READS: u32 = 8;
+const CHECK: u32 = 16;
+const LEFT: u32 = 24;
 const KNOWN: u32 = 32;
 
-/// Entries of the two tables, less one.
-const LAST_CELL: u64 = (1 << 22) - 1;
-const LAST_KNOWN: u64 = (1 << 20) - 1;
+/// Entries of both tables, less one.
+const LAST: u64 = (1 << 22) - 1;
 
 /// A cell: who has it, and what it is when all read it.
 const OWNER_BITS: u32 = 22;
@@ -45,6 +43,7 @@ pub(crate) fn inline_known(module: &Module) -> Result<(), InstrumentError> {
         paths.push((format!("known_load{size}"), load(size)));
         paths.push((format!("known_store{size}"), store(size)));
     }
+    paths.push(("entered".to_owned(), entered()));
     paths.retain(|(name, _)| module.get_function(&format!("__racewarden_record_{name}")).is_some());
     if paths.is_empty() {
         return Ok(());
@@ -64,86 +63,103 @@ pub(crate) fn inline_known(module: &Module) -> Result<(), InstrumentError> {
 }
 
 fn preamble() -> String {
-    "@__racewarden_tls = external hidden thread_local(localexec) global [64 x i8]\n\
+    "@__racewarden_hot = external hidden thread_local(localexec) global ptr\n\
      @__racewarden_places = external hidden global [0 x i64]\n\
+     declare void @__racewarden_record_counted() #1\n\
      declare i64 @__racewarden_record_slow_load(ptr, i64) #1\n\
      declare void @__racewarden_record_slow_store(ptr, i64, i64) #1\n\
+     declare void @__racewarden_record_branch(i64) #1\n\
      declare void @__racewarden_record_disturbed(ptr, i64, i64, i64) #1\n\
      !0 = !{!\"branch_weights\", i32 2000, i32 1}\n\
+     !1 = !{!\"branch_weights\", i32 1, i32 2000}\n\
      attributes #0 = { alwaysinline nounwind }\n\
      attributes #1 = { nounwind }\n"
         .to_owned()
 }
 
-/// A field of what the thread's block points to: `%name`.
-fn field(name: &str, offset: u32, kind: &str) -> String {
+/// A field of what the thread counts with: `%name`.
+fn field(name: &str, offset: u32) -> String {
     format!(
         "  %{name}.at = getelementptr i8, ptr %hot, i64 {offset}\n  \
-           %{name} = load {kind}, ptr %{name}.at, align 8\n"
+           %{name} = load i64, ptr %{name}.at, align 8\n"
     )
 }
 
-/// The start of every access: whether it may be counted at all, and where everything is. Goes on at
-/// `look`, or at `slow`.
-fn find(size: u64) -> String {
-    let mut text = "start:\n  \
-           %hot = load ptr, ptr @__racewarden_tls, align 8\n  \
-           %there = icmp ugt ptr %hot, inttoptr (i64 1 to ptr)\n  \
-           br i1 %there, label %open, label %slow, !prof !0\n\
-         open:\n"
-        .to_owned();
-    text += &field("room", ROOM, "i64");
-    let _ = write!(
-        text,
-        "  %may = icmp ugt i64 %room, 1\n  \
-           br i1 %may, label %align, label %slow, !prof !0\n\
-         align:\n  \
-           %i = ptrtoint ptr %address to i64\n  \
-           %low = and i64 %i, {}\n  \
+/// Whether the bytes lie where `find` expects them; goes on at `look`, or at `slow`.
+fn align(size: u64) -> String {
+    format!(
+        "  %low = and i64 %i, {}\n  \
            %aligned = icmp eq i64 %low, 0\n  \
            br i1 %aligned, label %look, label %slow, !prof !0\n\
-         look:\n  \
-           %granule = and i64 %i, -8\n  \
-           %hash = mul i64 %granule, {}\n  \
-           %whole.at = inttoptr i64 %granule to ptr\n  \
-           %bytes = and i64 %i, 7\n  \
-           %shift = shl i64 %bytes, 3\n  \
+         look:\n",
+        size - 1
+    )
+}
+
+/// Where everything is that belongs to the eight bytes.
+fn find(size: u64) -> String {
+    let mut text = String::new();
+    // With eight bytes there is nothing to cut out.
+    let granule = match size {
+        8 => "%i",
+        _ => {
+            text += "  %granule = and i64 %i, -8\n  \
+                       %bytes = and i64 %i, 7\n  \
+                       %shift = shl i64 %bytes, 3\n  \
+                       %whole.at = inttoptr i64 %granule to ptr\n";
+            "%granule"
+        }
+    };
+    let _ = write!(
+        text,
+        "  %hot = load ptr, ptr @__racewarden_hot, align 8\n  \
+           %hash = mul i64 {granule}, {}\n  \
            %number = lshr i64 %i, 3\n  \
-           %cell = and i64 %number, {LAST_CELL}\n  \
-           %cell.at = getelementptr i64, ptr @__racewarden_places, i64 %cell\n  \
-           %place = and i64 %number, {LAST_KNOWN}\n",
-        size - 1,
+           %index = and i64 %number, {LAST}\n  \
+           %cell.at = getelementptr i64, ptr @__racewarden_places, i64 %index\n  \
+           %table = getelementptr i8, ptr %hot, i64 {KNOWN}\n  \
+           %known.at = getelementptr i64, ptr %table, i64 %index\n",
         MIX.cast_signed(),
     );
-    text += &field("table", KNOWN, "ptr");
-    text += "  %known.at = getelementptr i64, ptr %table, i64 %place\n";
-    text += &field("own", OWN, "i64");
     text
 }
 
-/// Counts an access that leaves `%now`.
+/// Counts an access that leaves `%now`, each number by one instruction, since a signal's handler may
+/// count, too. Goes on at `done`.
 fn count() -> String {
-    // The room is loaded once more, so that it is changed in one instruction: a signal's handler may
-    // count, too.
-    let mut text = field("check", CHECK, "i64");
-    let _ = write!(
-        text,
-        "  %next = add i64 %check, %now\n  \
-           store i64 %next, ptr %check.at, align 8\n  \
-           %room.now = load i64, ptr %room.at, align 8\n  \
-           %room.next = add i64 %room.now, -1\n  \
-           store i64 %room.next, ptr %room.at, align 8\n"
-    );
+    let mut text = field("check", CHECK);
+    text += "  %next = add i64 %check, %now\n  \
+               store i64 %next, ptr %check.at, align 8\n";
+    text += &field("left", LEFT);
+    text += "  %fewer = add i64 %left, -1\n  \
+               store i64 %fewer, ptr %left.at, align 8\n  \
+               %last = icmp eq i64 %fewer, 0\n  \
+               br i1 %last, label %counted, label %done, !prof !1\n\
+             counted:\n  \
+               call void @__racewarden_record_counted() #1\n  \
+               br label %done\n\
+             done:\n";
     text
 }
 
 fn load(size: u64) -> String {
-    let mut text = format!("define i64 @__racewarden_fast_known_load{size}(ptr %address) #0 {{\n");
+    let mut text = format!(
+        "define i64 @__racewarden_fast_known_load{size}(ptr %address) #0 {{\n  \
+           %i = ptrtoint ptr %address to i64\n"
+    );
+    if matches!(size, 2 | 4) {
+        text += &align(size);
+    }
     text += &find(size);
+    text += match size {
+        // Where they lie across two words, the word that is compared is one that no store leaves.
+        8 => "  %whole = load volatile i64, ptr %address, align 1\n",
+        _ => "  %whole = load atomic i64, ptr %whole.at acquire, align 8\n",
+    };
+    text += &field("own", OWN);
     let _ = write!(
         text,
-        "  %whole = load atomic i64, ptr %whole.at acquire, align 8\n  \
-           %state = load atomic i64, ptr %cell.at acquire, align 8\n  \
+        "  %state = load atomic i64, ptr %cell.at acquire, align 8\n  \
            %owner = and i64 %state, {OWNER}\n  \
            %mine = icmp eq i64 %owner, %own\n  \
            br i1 %mine, label %compare, label %shared\n\
@@ -154,7 +170,7 @@ fn load(size: u64) -> String {
          since:\n  \
            %begin = lshr i64 %state, {OWNER_BITS}\n"
     );
-    text += &field("reads", READS, "i64");
+    text += &field("reads", READS);
     text += "  %old = icmp ule i64 %begin, %reads\n  \
                br i1 %old, label %compare, label %slow, !prof !0\n\
              compare:\n  \
@@ -164,11 +180,13 @@ fn load(size: u64) -> String {
                br i1 %same, label %count, label %slow, !prof !0\n\
              count:\n";
     text += &count();
+    text += match size {
+        8 => "  ret i64 %whole\n",
+        _ => "  %part = lshr i64 %whole, %shift\n  ret i64 %part\n",
+    };
     let _ = write!(
         text,
-        "  %part = lshr i64 %whole, %shift\n  \
-           ret i64 %part\n\
-         slow:\n  \
+        "slow:\n  \
            %found = call i64 @__racewarden_record_slow_load(ptr %address, i64 {size}) #1\n  \
            ret i64 %found\n\
          }}\n"
@@ -179,9 +197,14 @@ fn load(size: u64) -> String {
 fn store(size: u64) -> String {
     let bits = size * 8;
     let mut text = format!(
-        "define void @__racewarden_fast_known_store{size}(ptr %address, i64 %value) #0 {{\n"
+        "define void @__racewarden_fast_known_store{size}(ptr %address, i64 %value) #0 {{\n  \
+           %i = ptrtoint ptr %address to i64\n"
     );
+    if size > 1 {
+        text += &align(size);
+    }
     text += &find(size);
+    text += &field("own", OWN);
     let _ = write!(
         text,
         "  %state = load atomic i64, ptr %cell.at acquire, align 8\n  \
@@ -237,4 +260,18 @@ fn store(size: u64) -> String {
          }}\n"
     );
     text
+}
+
+/// The branch of a loop: recorded where the loop is entered.
+fn entered() -> String {
+    "define void @__racewarden_fast_entered(i64 %value, i64 %first) #0 {\n  \
+       %is = icmp ne i64 %first, 0\n  \
+       br i1 %is, label %tell, label %done\n\
+     tell:\n  \
+       call void @__racewarden_record_branch(i64 %value) #1\n  \
+       br label %done\n\
+     done:\n  \
+       ret void\n\
+     }\n"
+    .to_owned()
 }

@@ -18,9 +18,11 @@
 //! where the header's branch would be.
 //!
 //! What is lost: values that go through such arrays are not followed, so accesses to them keep the
-//! order of the run where a prediction depends on it. Floating point is never followed; with whole
-//! numbers the loss matters, so a loop that has any is recorded as a whole only when it is going to
-//! be long. It knows that before it starts, and its hooks are told.
+//! order of the run where a prediction depends on it. And a loop of a few rounds has more to tell at
+//! its end than on its way, where most accesses are only counted. So a loop is recorded as a whole
+//! only when it is going to be long. It knows that before it starts, and is there twice: with hooks,
+//! and without (`versions`). Loops of floating-point numbers that cannot tell how long they are going
+//! to be are always recorded as a whole.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,13 +30,15 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
-use inkwell::values::{AsValueRef, FunctionValue};
+use inkwell::values::FunctionValue;
 
 use crate::derived::Derived;
 
 mod exit;
+mod versions;
 
-use exit::{Copier, call, record_at_exit};
+use exit::{come_from, record_at_exit};
+use versions::{give_two_versions, hoisted_values};
 
 /// More blocks than this are not followed round a loop.
 const MOST_BLOCKS: usize = 16;
@@ -49,13 +53,13 @@ struct Even {
     /// The only other way into the header.
     entry: LLVMBasicBlockRef,
     accesses: Vec<Piece>,
-    /// What the counter is compared with, when the loop has accesses of whole numbers.
+    /// What the counter is compared with.
     bound: Option<LLVMValueRef>,
     /// Loads of global variables that the loop cannot change: they are done before it.
     hoisted: Vec<LLVMValueRef>,
 }
 
-/// A loop of whole numbers that goes round less often is recorded access by access.
+/// A loop that goes round less often is recorded access by access.
 const LONG: u64 = 64;
 
 #[derive(Clone, Copy)]
@@ -82,93 +86,121 @@ struct Piece {
 pub(crate) struct LoopHooks<'c> {
     /// `(address) -> value`, by the size's exponent.
     pub loads: [FunctionValue<'c>; 4],
-    /// `(rounds, whole)`
+    /// As `loads`, of what the reader knows the address of.
+    pub known_loads: [FunctionValue<'c>; 4],
+    /// `(rounds)`
     pub rounds: FunctionValue<'c>,
-    /// `(address, stride, rounds, size, writes, whole)`
+    /// `(address, stride, rounds, size, writes)`
     pub range: FunctionValue<'c>,
 }
 
-/// What is not recorded one by one.
+/// The even loops of a module.
 #[derive(Default)]
 pub(crate) struct Covered {
-    /// Never.
+    headers: Vec<LLVMBasicBlockRef>,
+    /// Accesses and branches that are never recorded one by one.
     pub always: HashSet<LLVMValueRef>,
-    /// Not while this number is other than zero.
-    pub unless: HashMap<LLVMValueRef, LLVMValueRef>,
     /// The blocks of all these loops, with the loop's header.
     pub blocks: HashMap<LLVMBasicBlockRef, LLVMBasicBlockRef>,
+    /// The branches of loops that may be recorded round by round, with the jump back to each.
+    pub branches: HashMap<LLVMValueRef, LLVMValueRef>,
 }
 
-/// Puts the records of the function's even loops where they end; the accesses and branches that
-/// need no record any more.
-pub(crate) fn record_loops<'c>(
-    module: &Module<'c>,
-    function: FunctionValue<'c>,
-    hooks: LoopHooks<'c>,
-    derived: &Derived,
-) -> Covered {
-    let mut covered = Covered::default();
-    let mut found = Vec::new();
-    // SAFETY: walks the blocks of a live function.
-    unsafe {
-        let mut block = LLVMGetFirstBasicBlock(function.as_value_ref());
-        while !block.is_null() {
-            found.extend(Even::of(block).filter(|even| !even.has_private(derived)));
-            block = LLVMGetNextBasicBlock(block);
+impl Covered {
+    /// Finds the even loops; nothing is changed.
+    pub(crate) fn of(functions: &[LLVMValueRef], derived: &Derived) -> Self {
+        let mut covered = Covered::default();
+        for &function in functions {
+            // SAFETY: walks the blocks of a live function.
+            unsafe {
+                let mut block = LLVMGetFirstBasicBlock(function);
+                while !block.is_null() {
+                    if let Some(even) = Even::of(block).filter(|even| !even.has_private(derived)) {
+                        covered.add(&even);
+                    }
+                    block = LLVMGetNextBasicBlock(block);
+                }
+            }
+        }
+        covered
+    }
+
+    /// # Safety
+    /// The loop's blocks are alive.
+    unsafe fn add(&mut self, even: &Even) {
+        self.headers.push(even.header);
+        self.blocks.extend(even.blocks.iter().map(|block| (*block, even.header)));
+        // SAFETY: as the caller says; every block has an end.
+        unsafe {
+            let branch = LLVMGetBasicBlockTerminator(even.header);
+            let Some(&last) = even.blocks.last() else { return };
+            if even.bound.is_some() {
+                self.branches.insert(branch, LLVMGetBasicBlockTerminator(last));
+            } else {
+                self.always.extend(even.accesses.iter().map(|piece| piece.instruction));
+                self.always.extend(&even.hoisted);
+                self.always.insert(branch);
+            }
         }
     }
-    for even in &found {
-        covered.blocks.extend(even.blocks.iter().map(|block| (*block, even.header)));
-        // SAFETY: the loop's blocks are alive; a block is only added on its way out.
-        unsafe {
-            hoist(module, even, hooks);
-            covered.always.extend(&even.hoisted);
-            let whole = even.bound.map(|bound| is_long(module, even, bound));
-            let branch = LLVMGetBasicBlockTerminator(even.header);
-            let accesses = even.accesses.iter().map(|piece| piece.instruction);
-            for place in accesses.chain([branch]) {
-                match whole {
-                    Some(whole) => {
-                        covered.unless.insert(place, whole);
+
+    /// Puts the loops' records where they end. Instructions that are replaced on the way come back with
+    /// what replaces them.
+    pub(crate) fn record(
+        &mut self,
+        module: &Module,
+        hooks: LoopHooks,
+        known: &HashSet<LLVMValueRef>,
+    ) -> Replaced {
+        let mut replaced = Replaced::new();
+        for header in self.headers.clone() {
+            // SAFETY: the loop is looked at again, since those before it may have changed its entry.
+            unsafe {
+                let Some(mut even) = Even::of(header) else { continue };
+                match even.bound {
+                    Some(bound) => {
+                        let copies = give_two_versions(
+                            module,
+                            &mut even,
+                            bound,
+                            hooks,
+                            known,
+                            &mut replaced,
+                        );
+                        self.blocks.extend(copies.iter().map(|block| (*block, copies[0])));
                     }
                     None => {
-                        covered.always.insert(place);
+                        hoist(module, &even, hooks);
+                        record_once(module, &even, hooks, &mut replaced);
                     }
                 }
             }
-            record_at_exit(module, even, hooks, whole);
         }
+        replaced
     }
-    covered
 }
 
-/// Whether the loop is going to be long, as a number, computed where it is entered.
+/// Phis by those that they were before.
+pub(crate) type Replaced = HashMap<LLVMValueRef, LLVMValueRef>;
+
+/// Puts the records of a loop that is always recorded as a whole where it is left.
 ///
 /// # Safety
 /// The loop's blocks are alive.
-unsafe fn is_long(module: &Module, even: &Even, bound: LLVMValueRef) -> LLVMValueRef {
-    // SAFETY: start and bound do not depend on the loop, so they can be had before it.
+unsafe fn record_once(module: &Module, even: &Even, hooks: LoopHooks, replaced: &mut Replaced) {
+    // SAFETY: everything that is used dominates the header, and with it the new block.
     unsafe {
         let context = LLVMGetModuleContext(module.as_mut_ptr());
+        let end = LLVMGetBasicBlockTerminator(even.header);
+        let after = LLVMGetSuccessor(end, even.exit);
+        let way_out = LLVMInsertBasicBlockInContext(context, after, c"".as_ptr());
+        record_at_exit(module, even, hooks, way_out, even.counter.phi, &HashMap::new());
         let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(even.entry));
-        let word = LLVMInt64TypeInContext(context);
-        let copier = Copier { even, builder, word };
-        let Counter { start, step, .. } = even.counter;
-        let bound = copier.copy(bound, start, &mut HashMap::new());
-        let none = c"".as_ptr();
-        let wide = |value| match LLVMGetIntTypeWidth(LLVMTypeOf(value)) {
-            64 => value,
-            _ => LLVMBuildSExt(builder, value, word, none),
-        };
-        let (from, to) = if step > 0 { (start, bound) } else { (bound, start) };
-        let way = LLVMBuildSub(builder, wide(to), wide(from), none);
-        let long = LLVMConstInt(word, LONG.saturating_mul(step.unsigned_abs()), 0);
-        let least = LLVMIntPredicate::LLVMIntSGE;
-        let is_long = LLVMBuildICmp(builder, least, way, long, none);
-        let whole = LLVMBuildZExt(builder, is_long, word, none);
+        LLVMPositionBuilderAtEnd(builder, way_out);
+        LLVMBuildBr(builder, after);
         LLVMDisposeBuilder(builder);
-        whole
+        LLVMSetSuccessor(end, even.exit, way_out);
+        come_from(context, after, even.header, way_out, replaced);
     }
 }
 
@@ -245,12 +277,11 @@ impl Even {
             let mut even =
                 Even { header, exit, blocks, counter, entry, accesses, bound: None, hoisted };
             even.accesses = even.pieces()?;
-            if even.accesses.iter().any(|piece| !piece.floating) {
-                // Its hooks may have to record every round.
-                if !even.hoisted.is_empty() {
-                    return None;
-                }
-                even.bound = Some(even.bound(condition)?);
+            even.bound = even.bound(condition);
+            // Values matter here: the loads before the loop would be told in another order.
+            let is_whole = even.accesses.iter().any(|piece| !piece.floating);
+            if is_whole && (even.bound.is_none() || !even.hoisted.is_empty()) {
+                return None;
             }
             (!even.accesses.is_empty()).then_some(even)
         }
@@ -490,31 +521,16 @@ unsafe fn hoisted_piece(load: LLVMValueRef) -> Piece {
     }
 }
 
-/// Does the loop's loads of global variables before it: those of the header with a record, which the
-/// reader looks for where it comes to the header, the others as part of the loop.
+/// Does the loop's loads of global variables before it.
 ///
 /// # Safety
 /// The loop's blocks are alive.
 unsafe fn hoist(module: &Module, even: &Even, hooks: LoopHooks) {
-    // SAFETY: global variables can be loaded anywhere; the new values dominate the loop.
+    // SAFETY: the new values dominate the loop.
     unsafe {
-        let context = LLVMGetModuleContext(module.as_mut_ptr());
-        let builder = LLVMCreateBuilderInContext(context);
+        let builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module.as_mut_ptr()));
         LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(even.entry));
-        let none = c"".as_ptr();
-        for &load in &even.hoisted {
-            let (ty, address) = (LLVMTypeOf(load), LLVMGetOperand(load, 0));
-            let value = if LLVMGetInstructionParent(load) == even.header {
-                let hook = hooks.loads[size_of(load).trailing_zeros() as usize % 4];
-                let bits = call(builder, hook, &mut [address]);
-                match LLVMGetTypeKind(ty) {
-                    LLVMTypeKind::LLVMPointerTypeKind => LLVMBuildIntToPtr(builder, bits, ty, none),
-                    _ if LLVMGetIntTypeWidth(ty) < 64 => LLVMBuildTrunc(builder, bits, ty, none),
-                    _ => bits,
-                }
-            } else {
-                LLVMBuildLoad2(builder, ty, address, none)
-            };
+        for (load, value) in hoisted_values(even, hooks, &HashSet::new(), builder) {
             LLVMReplaceAllUsesWith(load, value);
         }
         LLVMDisposeBuilder(builder);

@@ -8,50 +8,43 @@ use inkwell::llvm_sys::prelude::*;
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
 
-use super::{Counter, Even, LoopHooks, instructions};
+use super::{Counter, Even, LoopHooks, Replaced, instructions};
 
+/// Puts the records at the end of `block`, where the loop's counter is `phi` and the values that are
+/// had before the loop are those of `hoisted`.
+///
 /// # Safety
-/// The loop's blocks are alive.
+/// The loop's blocks are alive, and the block comes after the loop and nothing else.
 pub(super) unsafe fn record_at_exit(
     module: &Module,
     even: &Even,
     hooks: LoopHooks,
-    whole: Option<LLVMValueRef>,
+    block: LLVMBasicBlockRef,
+    phi: LLVMValueRef,
+    hoisted: &HashMap<LLVMValueRef, LLVMValueRef>,
 ) {
-    // SAFETY: everything that is used dominates the header, and with it the new block.
+    // SAFETY: everything that is used dominates the loop's header, and with it the block.
     unsafe {
         let context = LLVMGetModuleContext(module.as_mut_ptr());
-        let end = LLVMGetBasicBlockTerminator(even.header);
-        let after = LLVMGetSuccessor(end, even.exit);
-        let way_out = LLVMInsertBasicBlockInContext(context, after, c"".as_ptr());
         let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderAtEnd(builder, way_out);
+        LLVMPositionBuilderAtEnd(builder, block);
         let copier = Copier { even, builder, word: LLVMInt64TypeInContext(context) };
-        let rounds = copier.rounds();
-        let whole = whole.unwrap_or_else(|| LLVMConstInt(copier.word, 1, 0));
-        call(builder, hooks.rounds, &mut [rounds, whole]);
+        let rounds = copier.rounds(phi);
+        call(builder, hooks.rounds, &mut [rounds]);
         let Counter { start, step, .. } = even.counter;
         let ty = LLVMTypeOf(start);
         let step = LLVMConstInt(ty, step.cast_unsigned(), 1);
         let second = LLVMBuildAdd(builder, start, step, c"".as_ptr());
         for piece in &even.accesses {
-            let first = copier.copy(piece.address, start, &mut HashMap::new());
-            let next = copier.copy(piece.address, second, &mut HashMap::new());
+            let first = copier.copy(piece.address, start, &mut hoisted.clone());
+            let next = copier.copy(piece.address, second, &mut hoisted.clone());
             let at = |value| LLVMBuildPtrToInt(builder, value, copier.word, c"".as_ptr());
             let stride = LLVMBuildSub(builder, at(next), at(first), c"".as_ptr());
             let number = |value: u64| LLVMConstInt(copier.word, value, 0);
             let (size, writes) = (number(piece.size), number(piece.writes.into()));
-            call(builder, hooks.range, &mut [first, stride, rounds, size, writes, whole]);
+            call(builder, hooks.range, &mut [first, stride, rounds, size, writes]);
         }
-        LLVMBuildBr(builder, after);
         LLVMDisposeBuilder(builder);
-        LLVMSetSuccessor(end, even.exit, way_out);
-        for phi in instructions(after) {
-            if LLVMIsAPHINode(phi).is_null() {
-                break;
-            }
-            come_from(context, phi, even.header, way_out);
-        }
     }
 }
 
@@ -71,30 +64,36 @@ pub(super) unsafe fn call(
     }
 }
 
-/// Lets a phi take from `new` what it took from `old`.
+/// Lets the phis of a block take from `new` what they took from `old`.
 ///
 /// # Safety
 /// All are alive and of one function.
-unsafe fn come_from(
+pub(super) unsafe fn come_from(
     context: LLVMContextRef,
-    phi: LLVMValueRef,
+    block: LLVMBasicBlockRef,
     old: LLVMBasicBlockRef,
     new: LLVMBasicBlockRef,
+    replaced: &mut Replaced,
 ) {
     // SAFETY: as the caller says; the old phi has no uses left when it is erased.
     unsafe {
-        let builder = LLVMCreateBuilderInContext(context);
-        LLVMPositionBuilderBefore(builder, phi);
-        let copy = LLVMBuildPhi(builder, LLVMTypeOf(phi), c"".as_ptr());
-        for index in 0..LLVMCountIncoming(phi) {
-            let mut value = LLVMGetIncomingValue(phi, index);
-            let from = LLVMGetIncomingBlock(phi, index);
-            let mut from = if from == old { new } else { from };
-            LLVMAddIncoming(copy, &mut value, &mut from, 1);
+        let phis = instructions(block);
+        for phi in phis.into_iter().take_while(|value| !LLVMIsAPHINode(*value).is_null()) {
+            let builder = LLVMCreateBuilderInContext(context);
+            LLVMPositionBuilderBefore(builder, phi);
+            let copy = LLVMBuildPhi(builder, LLVMTypeOf(phi), c"".as_ptr());
+            for index in 0..LLVMCountIncoming(phi) {
+                let mut value = LLVMGetIncomingValue(phi, index);
+                let from = LLVMGetIncomingBlock(phi, index);
+                let mut from = if from == old { new } else { from };
+                LLVMAddIncoming(copy, &mut value, &mut from, 1);
+            }
+            LLVMDisposeBuilder(builder);
+            LLVMReplaceAllUsesWith(phi, copy);
+            LLVMInstructionEraseFromParent(phi);
+            replaced.values_mut().filter(|now| **now == phi).for_each(|now| *now = copy);
+            replaced.insert(phi, copy);
         }
-        LLVMDisposeBuilder(builder);
-        LLVMReplaceAllUsesWith(phi, copy);
-        LLVMInstructionEraseFromParent(phi);
     }
 }
 
@@ -109,9 +108,9 @@ impl Copier<'_> {
     /// How often the loop went round, by its counter.
     ///
     /// # Safety
-    /// The builder stands where the counter has its last value.
-    unsafe fn rounds(&self) -> LLVMValueRef {
-        let Counter { phi, start, step, .. } = self.even.counter;
+    /// The builder stands where the counter, `phi`, has its last value.
+    unsafe fn rounds(&self, phi: LLVMValueRef) -> LLVMValueRef {
+        let Counter { start, step, .. } = self.even.counter;
         let none = c"".as_ptr();
         // SAFETY: as the caller says.
         unsafe {
@@ -127,7 +126,7 @@ impl Copier<'_> {
         }
     }
 
-    /// The value as it is when the counter is `counter`.
+    /// The value as it is when the counter is `counter`; those of `done` are known.
     ///
     /// # Safety
     /// The value is linear in the counter.
@@ -140,11 +139,11 @@ impl Copier<'_> {
         if value == self.even.counter.phi {
             return counter;
         }
-        if !self.even.has(value) {
-            return value;
-        }
         if let Some(&copy) = done.get(&value) {
             return copy;
+        }
+        if !self.even.has(value) {
+            return value;
         }
         // SAFETY: a linear value is an instruction whose operands are linear.
         unsafe {

@@ -114,6 +114,17 @@ unsafe impl GlobalAlloc for MappedAllocator {
         }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller says.
+        let block = unsafe { self.alloc(layout) };
+        // What is mapped on its own is zero, and takes memory only where it is used.
+        if !block.is_null() && class_of(&layout).is_some() {
+            // SAFETY: the block is that long.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match class_of(&layout) {
             Some(class) => self.classes[class - SMALLEST].give(block),

@@ -180,7 +180,7 @@ fn store<const SIZE: u64>(address: u64, value: u64) {
 
 /// The hooks of accesses, in terms of `load` and `store` where it is used.
 macro_rules! accesses {
-    ($($size:literal $load:ident $store:ident $even_load:ident $even_store:ident;)*) => {$(
+    ($($size:literal $load:ident $store:ident;)*) => {$(
         /// # Safety
         /// In place of a load.
         #[unsafe(no_mangle)]
@@ -194,42 +194,16 @@ macro_rules! accesses {
         pub unsafe extern "C" fn $store(address: u64, value: u64) {
             store::<$size>(address, value);
         }
-
-        /// # Safety
-        /// In place of a load in a loop, which is recorded as a whole unless `whole` is zero.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $even_load(address: u64, whole: u64) -> u64 {
-            if whole != 0 {
-                // SAFETY: the program loads these bytes here.
-                return unsafe { content(address, $size) };
-            }
-            load::<$size>(address)
-        }
-
-        /// # Safety
-        /// In place of a store in such a loop.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $even_store(address: u64, value: u64, whole: u64) {
-            if whole != 0 {
-                // SAFETY: the program stores these bytes here.
-                return unsafe { put(address, $size, value) };
-            }
-            store::<$size>(address, value);
-        }
     )*};
 }
 
 pub(super) use accesses;
 
 accesses! {
-    1 __racewarden_record_load1 __racewarden_record_store1
-        __racewarden_record_even_load1 __racewarden_record_even_store1;
-    2 __racewarden_record_load2 __racewarden_record_store2
-        __racewarden_record_even_load2 __racewarden_record_even_store2;
-    4 __racewarden_record_load4 __racewarden_record_store4
-        __racewarden_record_even_load4 __racewarden_record_even_store4;
-    8 __racewarden_record_load8 __racewarden_record_store8
-        __racewarden_record_even_load8 __racewarden_record_even_store8;
+    1 __racewarden_record_load1 __racewarden_record_store1;
+    2 __racewarden_record_load2 __racewarden_record_store2;
+    4 __racewarden_record_load4 __racewarden_record_store4;
+    8 __racewarden_record_load8 __racewarden_record_store8;
 }
 
 /// # Safety
@@ -462,17 +436,15 @@ pub unsafe extern "C" fn __racewarden_record_jumped(buffer: u64, value: u64) {
 /// # Safety
 /// Called after an even loop; the records of its accesses follow.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_loop(rounds: u64, whole: u64) {
-    if whole != 0 {
-        with(|recorder| recorder.buffer.push(&Record::Loop { rounds }));
-    }
+pub unsafe extern "C" fn __racewarden_record_loop(rounds: u64) {
+    with(|recorder| recorder.buffer.push(&Record::Loop { rounds }));
 }
 
 /// # Safety
-/// Called before the branch of a loop that is recorded as a whole unless `whole` is zero.
+/// Called before the branch of a loop that the reader computes unless the loop is just entered.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __racewarden_record_even_branch(value: u64, whole: u64) {
-    if whole == 0 {
+pub unsafe extern "C" fn __racewarden_record_entered(value: u64, is_first: u64) {
+    if is_first != 0 {
         with(|recorder| recorder.buffer.branch(value != 0));
     }
 }
@@ -486,11 +458,7 @@ pub unsafe extern "C" fn __racewarden_record_range(
     count: u64,
     size: u64,
     writes: u64,
-    whole: u64,
 ) {
-    if whole == 0 {
-        return;
-    }
     let write = writes != 0;
     with(|recorder| {
         let (visitor, mut sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);

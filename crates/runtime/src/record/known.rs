@@ -14,23 +14,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use racewarden_trace::binary::derived::{next_check, part, with_part, word};
+use racewarden_trace::binary::derived::{part, with_part, word};
 use racewarden_trace::binary::{AccessTag, Record};
 
+use super::hot::{self, Hot};
 use super::hooks::{alone, content, crosses, put};
 use super::places;
-use super::threads::{Recorder, hot, with};
-use super::writer::Hot;
-
-/// Words of a thread's table: 8 MB, of which only what is used takes memory.
-pub const KNOWN: usize = 1 << 20;
+use super::threads::{Recorder, with};
 
 impl Recorder {
     /// Where the word of eight bytes is kept.
     #[inline]
     pub fn known_mut(&mut self, granule: u64) -> &mut u64 {
-        // SAFETY: the remainder is below the table's length.
-        unsafe { self.known.get_unchecked_mut((granule >> 3) as usize % KNOWN) }
+        // SAFETY: lives as long as the recorder's thread, which is this one.
+        unsafe { (*self.hot).known_mut(granule) }
     }
 
     /// Tells what eight bytes hold, unless the reader knows.
@@ -57,35 +54,48 @@ impl Recorder {
     }
 }
 
-/// Where the word of eight bytes is kept.
-#[inline(always)]
-fn known_at(hot: &Hot, granule: u64) -> *mut u64 {
-    // SAFETY: the remainder is below the table's length.
-    unsafe { hot.known.add((granule >> 3) as usize % KNOWN) }
-}
-
 /// The usual case, without a call: the thread may go on with its number and finds what its reader
 /// knows. Anything else starts again in `slow_load`. The same is put into the units of programs as
 /// code (`fast.rs` of the instrumentation); this is for those of libraries.
 #[inline(always)]
 fn load<const SIZE: u64>(address: u64) -> u64 {
-    if let Some(hot) = hot()
-        && address % SIZE == 0
-    {
+    let hot = hot::current();
+    if address % SIZE == 0 {
         let granule = address & !7;
         // SAFETY: the program loads some of these eight bytes, and the others share their page.
         let whole = unsafe { AtomicU64::from_ptr(granule as *mut u64) }.load(Ordering::Acquire);
-        let now = word(granule, whole);
-        // SAFETY: the table is there as long as there is room.
-        if places::was_free_to_read(places::state(address), hot.own, hot.reads)
-            && unsafe { *known_at(hot, granule) } == now
-        {
-            hot.check = next_check(hot.check, now);
-            hot.room -= 1;
-            return part(whole, address & 7, SIZE);
+        // SAFETY: always something to look at; it is whole unless it is closed.
+        let (own, reads) = unsafe { ((*hot).own, (*hot).reads) };
+        if places::was_free_to_read(places::state(address), own, reads) {
+            // SAFETY: as above, and this thread's alone.
+            let hot = unsafe { &mut *hot };
+            let now = word(granule, whole);
+            if *hot.known_mut(granule) == now {
+                count(hot, now);
+                return part(whole, address & 7, SIZE);
+            }
         }
     }
     slow_load(address, SIZE)
+}
+
+#[inline(always)]
+fn count(hot: &mut Hot, now: u64) {
+    hot.count(now);
+    if hot.left == 0 {
+        // SAFETY: nothing is asked of the caller.
+        unsafe { __racewarden_record_counted() };
+    }
+}
+
+/// # Safety
+/// Called after the last access that may be counted.
+#[cold]
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_counted() {
+    // There is room again when this is left.
+    with(|_| {});
 }
 
 #[cold]
@@ -146,19 +156,20 @@ fn load_apart(recorder: &mut Recorder, address: u64, size: u64) -> u64 {
 /// needs a number after all.
 #[inline(always)]
 fn store<const SIZE: u64>(address: u64, value: u64) {
-    let Some(hot) = hot() else { return slow_store(address, SIZE, value) };
+    let hot = hot::current();
     let state = places::state(address);
-    if address % SIZE != 0 || !places::is_free_to_write(state, hot.own) {
+    // SAFETY: always something to look at; it is whole unless it is closed.
+    if address % SIZE != 0 || !places::is_free_to_write(state, unsafe { (*hot).own }) {
         return slow_store(address, SIZE, value);
     }
+    // SAFETY: as above, and this thread's alone.
+    let hot = unsafe { &mut *hot };
     let granule = address & !7;
-    let known = known_at(hot, granule);
     let mut whole = value;
     if SIZE < 8 {
-        // SAFETY: the program stores to some of these eight bytes; the others share their page. The
-        // table is there as long as there is room.
-        let (before, word_before) = unsafe { (content(granule, 8), *known) };
-        if word_before != word(granule, before) {
+        // SAFETY: the program stores to some of these eight bytes; the others share their page.
+        let before = unsafe { content(granule, 8) };
+        if *hot.known_mut(granule) != word(granule, before) {
             return slow_store(address, SIZE, value);
         }
         whole = with_part(before, address & 7, SIZE, part(value, 0, SIZE));
@@ -171,10 +182,8 @@ fn store<const SIZE: u64>(address: u64, value: u64) {
         return unsafe { __racewarden_record_disturbed(address, SIZE, value, whole) };
     }
     let now = word(granule, whole);
-    // SAFETY: as above.
-    unsafe { *known = now };
-    hot.check = next_check(hot.check, now);
-    hot.room -= 1;
+    *hot.known_mut(granule) = now;
+    count(hot, now);
 }
 
 /// # Safety
@@ -279,12 +288,8 @@ fn store_apart(recorder: &mut Recorder, address: u64, size: u64, value: u64) {
 }
 
 super::hooks::accesses! {
-    1 __racewarden_record_known_load1 __racewarden_record_known_store1
-        __racewarden_record_even_known_load1 __racewarden_record_even_known_store1;
-    2 __racewarden_record_known_load2 __racewarden_record_known_store2
-        __racewarden_record_even_known_load2 __racewarden_record_even_known_store2;
-    4 __racewarden_record_known_load4 __racewarden_record_known_store4
-        __racewarden_record_even_known_load4 __racewarden_record_even_known_store4;
-    8 __racewarden_record_known_load8 __racewarden_record_known_store8
-        __racewarden_record_even_known_load8 __racewarden_record_even_known_store8;
+    1 __racewarden_record_known_load1 __racewarden_record_known_store1;
+    2 __racewarden_record_known_load2 __racewarden_record_known_store2;
+    4 __racewarden_record_known_load4 __racewarden_record_known_store4;
+    8 __racewarden_record_known_load8 __racewarden_record_known_store8;
 }

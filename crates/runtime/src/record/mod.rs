@@ -10,6 +10,7 @@
 
 mod channels;
 mod hooks;
+mod hot;
 mod known;
 mod memory;
 mod openmp;

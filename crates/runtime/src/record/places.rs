@@ -24,7 +24,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, compiler_fence};
 
 /// A cell: the number in the high bits, then the thread, then the kind.
-const CELLS: usize = 1 << 22;
+pub const CELLS: usize = 1 << 22;
 #[unsafe(export_name = "__racewarden_places")]
 static TABLE: [AtomicU64; CELLS] = [const { AtomicU64::new(0) }; CELLS];
 const OWNER_BITS: u32 = 22;

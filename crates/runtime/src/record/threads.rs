@@ -11,11 +11,11 @@ use crate::common::name::ThreadName;
 use crate::common::tls;
 use crate::real;
 
+use super::hot::{self, Hot};
 use super::places::Hold;
-use super::writer::{self, Buffer, Hot};
+use super::writer::{self, Buffer};
 
 /// One thread's own data; only its thread touches it, but for the last flush.
-#[repr(C)]
 pub struct Recorder {
     pub buffer: Buffer,
     name: ThreadName,
@@ -28,8 +28,8 @@ pub struct Recorder {
     pub hold: Option<Hold>,
     /// Loads of floating-point numbers that were recorded, by a hash of where and when.
     pub loaded: Vec<u64>,
-    /// What the thread's reader knows of memory (`known`).
-    pub known: Vec<u64>,
+    /// What the thread's code counts with, and what its reader knows of memory (`known`).
+    pub hot: *mut Hot,
     next: *mut Recorder,
     ended: bool,
 }
@@ -51,16 +51,16 @@ fn new_recorder(number: u32, name: ThreadName) {
     let text = name.to_string();
     let path = text.strip_prefix('0').map_or(text.clone(), |rest| format!("main{rest}"));
     writer::write(ChunkKind::ThreadName, number, path.as_bytes());
-    let mut known = vec![0; super::known::KNOWN];
+    let hot = Hot::allocate();
     let recorder = Box::into_raw(Box::new(Recorder {
-        buffer: Buffer::new(number, known.as_mut_ptr()),
+        buffer: Buffer::new(number, hot),
         name,
         created: 0,
         busy: false,
         old: 0,
         hold: None,
         loaded: vec![0; LOADED],
-        known,
+        hot,
         next: std::ptr::null_mut(),
         ended: false,
     }));
@@ -74,6 +74,7 @@ fn new_recorder(number: u32, name: ThreadName) {
         }
     }
     tls::set_state(recorder as usize);
+    hot::set(Some(hot));
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: any value but null makes the destructor run.
         unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, 1 as *const c_void) };
@@ -101,18 +102,6 @@ pub fn with(record: impl FnOnce(&mut Recorder)) {
         recorder.buffer.open();
     }
     recorder.busy = false;
-}
-
-/// What an access may be counted with, unless it must go the long way.
-#[inline(always)]
-pub fn hot() -> Option<&'static mut Hot> {
-    let pointer = tls::state();
-    if pointer <= ENDED {
-        return None;
-    }
-    // SAFETY: recorders are never freed, and only their thread uses them.
-    let recorder = unsafe { &mut *(pointer as *mut Recorder) };
-    (recorder.buffer.hot.room > 1).then_some(&mut recorder.buffer.hot)
 }
 
 pub fn sync(op: SyncOp, object: u64, extra: u64) {
@@ -288,13 +277,15 @@ fn end_thread() {
     }
     sync(SyncOp::End, 0, 0);
     tls::set_state(ENDED);
+    hot::set(None);
     let _guard = FLUSHING.lock();
     // SAFETY: the thread owned its recorder; the lock keeps the final flush away.
     let recorder = unsafe { &mut *(pointer as *mut Recorder) };
     recorder.buffer.flush();
     recorder.ended = true;
     // The recorder itself stays, for the flush at the end.
-    recorder.known = Vec::new();
+    // SAFETY: nobody counts with it any more, and an ended recorder is not asked again.
+    unsafe { Hot::free(recorder.hot) };
     recorder.loaded = Vec::new();
 }
 
@@ -313,6 +304,7 @@ extern "C" fn finish() {
         // Another thread that is just encoding would be disturbed; its buffer stays out.
         if !recorder.ended && (own || !recorder.busy) {
             recorder.busy = true;
+            recorder.buffer.close();
             recorder.buffer.flush();
         }
         at = recorder.next;
@@ -327,6 +319,7 @@ extern "C" fn killed(signal: i32) {
         let recorder = unsafe { &mut *at };
         if !recorder.ended && !recorder.busy {
             recorder.busy = true;
+            recorder.buffer.close();
             recorder.buffer.flush();
         }
         at = recorder.next;

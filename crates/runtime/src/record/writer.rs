@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering, compiler_fence};
 
-use racewarden_trace::binary::derived::{check_byte, next_check};
+use racewarden_trace::binary::derived::check_byte;
 use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
+use super::hot::Hot;
 use super::places::Visitor;
 use crate::common::futex::SpinLock;
 use crate::common::output::write_all;
@@ -83,38 +84,16 @@ fn spend(bytes: u64) {
     }
 }
 
-/// What instrumented code itself looks at and counts (`fast.rs` of the instrumentation), at the
-/// beginning of a thread's recorder.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Hot {
-    /// One more than how many accesses may still be counted; zero while none may be, because the
-    /// thread is inside the runtime or nothing is recorded.
-    pub room: u64,
-    /// The check of all accesses that the reader computes.
-    pub check: u64,
-    /// What the cells of the thread's own places have; what no cell has when every access is to
-    /// draw a number.
-    pub own: u64,
-    /// What all have been reading since this number or before can be read without a new one.
-    pub reads: u64,
-    /// The table of what the reader knows.
-    pub known: *mut u64,
-}
-
 /// One thread's buffer. It never holds `FULL` bytes between two records, and no record is longer
 /// than what there is room for beyond that.
-#[repr(C)]
 pub struct Buffer {
-    pub hot: Hot,
+    /// What instrumented code counts with; nobody else's.
+    hot: *mut Hot,
     pub thread: u32,
     pub visitor: Visitor,
     /// The number that the thread drew last.
     pub sequence: u64,
-    /// Accesses since the last record that the reader computes; as long as there is no room, which
-    /// tells it otherwise.
-    derived: u64,
-    /// What they cost and was not counted yet.
+    /// What accesses without records cost and was not counted yet.
     owed: u64,
     encoder: Encoder,
     /// A chunk in the making: room for its header, and its content.
@@ -130,16 +109,17 @@ fn empty_chunk() -> Vec<u8> {
 }
 
 impl Buffer {
-    /// A buffer for the thread, whose reader's table is `known`.
-    pub fn new(thread: u32, known: *mut u64) -> Self {
+    /// A buffer for the thread whose code counts with `hot`.
+    pub fn new(thread: u32, hot: *mut Hot) -> Self {
         let precise = LAST.load(Ordering::Relaxed) != u64::MAX;
         let visitor = Visitor::new(thread, precise);
+        // SAFETY: new, and this thread's alone.
+        unsafe { (*hot).left = MOST_DERIVED };
         Buffer {
-            hot: Hot { room: 0, check: 0, own: visitor.free(), reads: 0, known },
+            hot,
             thread,
             visitor,
             sequence: 0,
-            derived: 0,
             owed: 0,
             encoder: Encoder::default(),
             bytes: empty_chunk(),
@@ -150,17 +130,18 @@ impl Buffer {
     #[inline]
     pub fn number(&mut self) -> u64 {
         self.sequence = next_sequence();
-        self.hot.reads = self.visitor.reads_until(self.sequence);
         self.sequence
+    }
+
+    fn hot(&mut self) -> &mut Hot {
+        // SAFETY: lives as long as the thread, and is its alone.
+        unsafe { &mut *self.hot }
     }
 
     /// Keeps instrumented code from counting accesses on its own.
     #[inline]
     pub fn close(&mut self) {
-        if self.hot.room != 0 {
-            self.derived = MOST_DERIVED + 1 - self.hot.room;
-            self.hot.room = 0;
-        }
+        self.hot().close();
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -169,7 +150,9 @@ impl Buffer {
     pub fn open(&mut self) {
         self.make_room();
         compiler_fence(Ordering::SeqCst);
-        self.hot.room = MOST_DERIVED + 1 - self.derived;
+        let (own, reads) = (self.visitor.free(), self.visitor.reads_until(self.sequence));
+        let hot = self.hot();
+        (hot.own, hot.reads) = (own, reads);
     }
 
     #[inline]
@@ -224,14 +207,13 @@ impl Buffer {
     /// Counts an access that the reader computes.
     pub fn count_derived(&mut self, word: u64) {
         self.make_room();
-        self.hot.check = next_check(self.hot.check, word);
-        self.derived += 1;
+        self.hot().count(word);
     }
 
     /// Tells the accesses without records when they are many.
     #[inline]
     fn make_room(&mut self) {
-        if self.derived >= MOST_DERIVED {
+        if self.hot().left == 0 {
             self.tell_derived();
             self.flush_if_full();
         }
@@ -240,11 +222,13 @@ impl Buffer {
     /// Writes how many accesses had no record, before the next that has one.
     #[inline]
     fn tell_derived(&mut self) {
-        if self.derived != 0 {
-            let record = Record::Derived { count: self.derived, check: check_byte(self.hot.check) };
-            self.encoder.encode(&record, &mut self.bytes);
-            self.owed += self.derived * DERIVED_COST;
-            self.derived = 0;
+        let hot = self.hot();
+        let count = MOST_DERIVED - hot.left;
+        if count != 0 {
+            hot.left = MOST_DERIVED;
+            let check = check_byte(hot.check);
+            self.encoder.encode(&Record::Derived { count, check }, &mut self.bytes);
+            self.owed += count * DERIVED_COST;
             if self.owed > MOST_OWED {
                 spend(std::mem::take(&mut self.owed));
             }
@@ -265,7 +249,6 @@ impl Buffer {
 
     #[cold]
     pub fn flush(&mut self) {
-        self.close();
         self.tell_derived();
         if self.bytes.len() > CHUNK_HEADER {
             let (place, content) = self.bytes.split_at_mut(CHUNK_HEADER);

@@ -22,7 +22,7 @@ mod machine;
 mod private;
 mod replay;
 
-use racewarden_ir::{FunctionId, GlobalId, InstId, Linkage, Program};
+use racewarden_ir::{BlockId, FunctionId, GlobalId, InstId, Linkage, Program};
 use racewarden_trace::binary::{Recording, SymbolKind};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,6 +46,8 @@ pub struct Image<'p> {
     defined: FxHashSet<(u32, FunctionId)>,
     /// Per function: instructions without records.
     left_out: Vec<Option<FxHashSet<InstId>>>,
+    /// Branches of loops that have a record only where they are not come to from this block.
+    rounds: FxHashMap<(FunctionId, InstId), BlockId>,
     /// Loads without records that find what another instruction loaded or stored.
     repeated: FxHashMap<(FunctionId, InstId), InstId>,
 }
@@ -72,6 +74,7 @@ impl<'p> Image<'p> {
             entered: FxHashSet::default(),
             defined: FxHashSet::default(),
             left_out: vec![None; module.function_ids().count()],
+            rounds: FxHashMap::default(),
             repeated: FxHashMap::default(),
         };
         for symbol in &recording.symbols {
@@ -136,6 +139,17 @@ impl<'p> Image<'p> {
             for (load, first) in symbol.name.split(',').filter_map(|item| item.split_once('=')) {
                 if let (Ok(load), Ok(first)) = (load.parse(), first.parse()) {
                     self.repeated.insert((id, InstId(load)), InstId(first));
+                }
+            }
+            let function = self.program.module.function(id);
+            for (branch, back) in symbol.name.split(',').filter_map(|item| item.split_once('^')) {
+                let (Ok(branch), Ok(back)) = (branch.parse(), back.parse()) else { continue };
+                let mut blocks = function.block_ids();
+                let last = blocks.find(|block| {
+                    function.block_instructions(*block).any(|(inst, _)| inst == InstId(back))
+                });
+                if let Some(last) = last {
+                    self.rounds.insert((id, InstId(branch)), last);
                 }
             }
             let numbers = symbol.name.split(',').filter_map(|number| number.parse().ok());

@@ -534,7 +534,7 @@ impl<'a> Replay<'a> {
         then: racewarden_ir::BlockId,
         otherwise: racewarden_ir::BlockId,
     ) -> Step {
-        let value = if self.machine.is_left_out() {
+        let value = if self.machine.is_left_out() || self.goes_round(spot) {
             self.computed(condition)?
         } else {
             let (_, record) = self.own()?;
@@ -553,6 +553,13 @@ impl<'a> Replay<'a> {
         }
         self.machine.jump(if value != 0 { then } else { otherwise });
         Ok(())
+    }
+
+    /// Whether it is the branch of a loop that is not just entered, and has no record then.
+    fn goes_round(&self, spot: Spot) -> bool {
+        let back = self.machine.image.rounds.get(&(spot.function, spot.inst));
+        back.is_some()
+            && self.machine.frames.last().and_then(|frame| frame.previous) == back.copied()
     }
 
     /// How a branch went that was not recorded.
