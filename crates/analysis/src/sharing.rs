@@ -271,6 +271,8 @@ impl<'a> Scan<'a> {
     }
 
     fn write(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
+        // A container of threads does nothing to its elements but what its members mean.
+        let handle = handle && self.effects.member(id).is_none();
         let late = self.phases.is_late(id, inst);
         for &location in self.points(id, address).iter() {
             if late {

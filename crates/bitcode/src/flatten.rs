@@ -26,7 +26,7 @@ use crate::raw::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Unit, Val
 const MAX_OWN: usize = 100;
 const MAX_EXPANDED: usize = 800;
 /// Functions this small cost more as a call than in place.
-const TINY: usize = 16;
+const TINY: usize = 32;
 /// Instructions of a function that hands something back through a parameter.
 const MAX_HANDING_BACK: usize = 40;
 

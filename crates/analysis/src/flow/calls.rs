@@ -664,9 +664,11 @@ pub fn kept_at<'a>(function: &'a Function, value: Option<&Value>) -> Option<&'a 
 }
 
 /// Released and acquired again: its history starts anew, and the others' histories gain it.
+///
+/// Whoever waits holds the lock, before and after: a lock held that may be this one is still held,
+/// be it this one or another.
 fn wait(path: &mut Path, released: &Released, lock: Option<&Held>) {
-    let own = path.held.iter().any(|held| Some(&held.lock) == released.lock.as_ref());
-    if !own {
+    if !path.held.iter().any(|held| released.may_be(held)) {
         // The caller's lock: it is not the acquisition that the caller knows any more.
         path.release(released.clone());
         if let Some(lock) = lock {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::{Callee, Function, FunctionId, Op, Program, Value};
+use racewarden_models::Member;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod calls;
@@ -363,6 +364,10 @@ impl<'a> Flow<'a> {
             _ => None,
         };
         for target in targets {
+            // A container that cannot take a thread has not started it, or leaves it where it is.
+            if matches!(self.env.effects.member(target), Some((Member::Add, _))) {
+                continue;
+            }
             let Some(summary) = (self.summaries)(target) else { continue };
             for path in &mut before {
                 compose(path, &summary.possible, &[(self.id, inst)], &bind);
