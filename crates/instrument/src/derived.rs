@@ -4,7 +4,7 @@
 //!
 //! - what is in a local array or structure that only its own function reaches: neither the slot nor
 //!   its loads and stores are recorded;
-//! - how a branch goes whose condition comes from constants, recorded values and what is computed
+//! - how a branch or switch goes whose condition comes from constants, recorded values and what is computed
 //!   from them, also through arguments and results of functions that only this unit calls
 //!   (`computable`);
 //! - where a load or store goes whose address comes from the same, and what it finds, as long as the
@@ -111,6 +111,11 @@ impl Derived {
                                 branches.insert(place);
                             }
                         }
+                        LLVMOpcode::LLVMSwitch
+                            if !in_loop && !unknown.has(LLVMGetOperand(place, 0), place) =>
+                        {
+                            branches.insert(place);
+                        }
                         LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore
                             if !self.private.contains(&place) && unknown.knows_access(place) =>
                         {
@@ -179,7 +184,9 @@ impl Derived {
                 return Some(format!("{ordinal}^{}", ordinals.get(back)?));
             }
             let is_listed = match place.get_opcode() {
-                InstructionOpcode::Alloca | InstructionOpcode::Br => self.has(value),
+                InstructionOpcode::Alloca | InstructionOpcode::Br | InstructionOpcode::Switch => {
+                    self.has(value)
+                }
                 _ => self.known.contains(&value),
             };
             is_listed.then(|| ordinal.to_string())

@@ -59,8 +59,11 @@ struct Even {
     hoisted: Vec<LLVMValueRef>,
 }
 
-/// A loop that goes round less often is recorded access by access.
+/// A loop of whole numbers that goes round less often is recorded access by access.
 const LONG: u64 = 64;
+/// The same for a loop of floating-point numbers, of which no values are followed: from so many rounds on,
+/// the records at its end cost less than its hooks.
+const LONG_OF_FLOATS: u64 = 16;
 
 #[derive(Clone, Copy)]
 struct Counter {
@@ -320,6 +323,14 @@ impl Even {
                 || (self.has(value)
                     && (0..LLVMGetNumOperands(value) as u32)
                         .any(|index| self.moves(LLVMGetOperand(value, index))))
+        }
+    }
+
+    /// From how many rounds on it is recorded as a whole.
+    fn long(&self) -> u64 {
+        match self.accesses.iter().all(|piece| piece.floating) {
+            true => LONG_OF_FLOATS,
+            false => LONG,
         }
     }
 

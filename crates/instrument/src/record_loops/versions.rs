@@ -20,7 +20,7 @@ use inkwell::llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
 use inkwell::module::Module;
 
 use super::exit::{Copier, call, come_from, record_at_exit};
-use super::{Counter, Even, LONG, LoopHooks, Replaced, instructions, size_of};
+use super::{Counter, Even, LoopHooks, Replaced, instructions, size_of};
 
 type Values = HashMap<LLVMValueRef, LLVMValueRef>;
 
@@ -113,7 +113,7 @@ unsafe fn is_long(
         };
         let (from, to) = if step > 0 { (start, bound) } else { (bound, start) };
         let way = LLVMBuildSub(builder, wide(to), wide(from), none);
-        let long = LLVMConstInt(word, LONG.saturating_mul(step.unsigned_abs()), 0);
+        let long = LLVMConstInt(word, even.long().saturating_mul(step.unsigned_abs()), 0);
         LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntSGE, way, long, none)
     }
 }

@@ -40,7 +40,7 @@ fn remember(recorder: &mut Recorder, granule: u64) {
     if places::first_visit(granule) {
         // SAFETY: the eight bytes share a page with an accessed one.
         let value = unsafe { content(granule, 8) };
-        recorder.buffer.push(&Record::Initial { address: granule, value });
+        recorder.buffer.content(true, granule, value);
         *recorder.known_mut(granule) = derived::word(granule, value);
     }
 }
@@ -57,6 +57,27 @@ fn remember_all(recorder: &mut Recorder, address: u64, size: u64) {
 #[inline]
 pub fn crosses(address: u64, size: u64) -> bool {
     (address & 7) + size > 8
+}
+
+/// Makes eight bytes that nobody accessed yet the thread's own: it comes after nobody.
+#[inline]
+pub fn claim(recorder: &mut Recorder, granule: u64) {
+    if places::state(granule) == 0 && !recorder.buffer.visitor.is_precise() {
+        claim_first(recorder, granule);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn claim_first(recorder: &mut Recorder, granule: u64) {
+    let visitor = recorder.buffer.visitor;
+    let hold = places::hold(granule);
+    if hold.is_first() {
+        remember(recorder, granule);
+        hold.release(visitor, true, recorder.buffer.sequence);
+    } else {
+        hold.put_back();
+    }
 }
 
 /// Runs an access that needs a number while nobody else accesses the place.

@@ -15,10 +15,10 @@
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use racewarden_trace::binary::derived::{part, with_part, word};
-use racewarden_trace::binary::{AccessTag, Record};
+use racewarden_trace::binary::AccessTag;
 
 use super::hot::{self, Hot};
-use super::hooks::{alone, content, crosses, put};
+use super::hooks::{alone, claim, content, crosses, put};
 use super::places;
 use super::threads::{Recorder, with};
 
@@ -42,7 +42,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn tell_content(&mut self, granule: u64, whole: u64) {
-        self.buffer.push(&Record::Content { address: granule, value: whole });
+        self.buffer.content(false, granule, whole);
         *self.known_mut(granule) = word(granule, whole);
     }
 
@@ -109,6 +109,7 @@ extern "C" fn slow_load(address: u64, size: u64) -> u64 {
             return;
         }
         let granule = address & !7;
+        claim(recorder, granule);
         let (visitor, sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
         // SAFETY: as above.
         let seen = places::read(visitor, address, sequence, || unsafe { content(granule, 8) });
@@ -212,6 +213,7 @@ extern "C" fn slow_store(address: u64, size: u64, value: u64) {
             return store_apart(recorder, address, size, value);
         }
         let granule = address & !7;
+        claim(recorder, granule);
         if !places::may_write(recorder.buffer.visitor, address) {
             return store_alone(recorder, address, size, value);
         }

@@ -11,8 +11,8 @@
 //!               └── other writes: owned by the other
 //! ```
 //!
-//! The owner's accesses keep the number it drew last, and so do reads of what all have been reading
-//! since before that number. Every other access holds the cell for its few instructions, draws a
+//! The owner's accesses keep the number it drew last, and so do the first accesses of what nobody had,
+//! and reads of what all have been reading since before that number. Every other access holds the cell for its few instructions, draws a
 //! number, which is above all given before, and leaves the cell in its new state. Two places that
 //! share a cell are treated as one, which only draws more numbers.
 //!
@@ -64,6 +64,12 @@ impl Visitor {
         Visitor { own, free: if precise { u64::MAX } else { own } }
     }
 
+    /// Whether every access is to draw a number.
+    #[inline]
+    pub fn is_precise(self) -> bool {
+        self.free == u64::MAX
+    }
+
     /// What cells have that the thread may access as it likes.
     pub fn free(self) -> u64 {
         self.free
@@ -72,7 +78,7 @@ impl Visitor {
     /// Up to which number places that all read need no new one, when it drew `sequence` last.
     #[inline]
     pub fn reads_until(self, sequence: u64) -> u64 {
-        if self.free == u64::MAX { 0 } else { sequence }
+        if self.is_precise() { 0 } else { sequence }
     }
 
     /// Whether the owner's access needs no new number.
@@ -86,7 +92,7 @@ impl Visitor {
         self.is_mine(state)
             || (state & KIND == READ
                 && state >> OWNER_BITS <= sequence
-                && self.free != u64::MAX)
+                && !self.is_precise())
     }
 }
 
@@ -177,6 +183,18 @@ pub fn hold(address: u64) -> Hold {
 }
 
 impl Hold {
+    /// Whether nobody had the place before.
+    pub fn is_first(&self) -> bool {
+        self.before == Some(0)
+    }
+
+    /// Lets go of it as it was.
+    pub fn put_back(self) {
+        if let Some(before) = self.before {
+            TABLE[self.index].store(before, Ordering::Release);
+        }
+    }
+
     /// Lets go after an access with the number.
     pub fn release(self, me: Visitor, writes: bool, sequence: u64) {
         if let Some(before) = self.before {
@@ -225,6 +243,17 @@ pub fn are_settled(
     writes: bool,
     sequence: u64,
 ) -> bool {
+    let settled = |index: usize| {
+        let state = TABLE[index].load(Ordering::Acquire);
+        if writes { me.is_mine(state) } else { me.may_read(state, sequence) }
+    };
+    if address % size == 0 && stride % 8 == 0 {
+        // The usual array: each piece in one cell, evenly apart.
+        let step = (stride >> 3) as usize;
+        let first = (address >> 3) as usize;
+        return (0..count as usize)
+            .all(|number| settled(first.wrapping_add(number.wrapping_mul(step)) % CELLS));
+    }
     let mut at = address;
     let mut last = usize::MAX;
     for _ in 0..count {
@@ -232,10 +261,7 @@ pub fn are_settled(
         for index in [index_of(at), index_of(at.wrapping_add(size - 1))] {
             if index != last {
                 last = index;
-                let state = TABLE[index].load(Ordering::Acquire);
-                let settled =
-                    if writes { me.is_mine(state) } else { me.may_read(state, sequence) };
-                if !settled {
+                if !settled(index) {
                     return false;
                 }
             }

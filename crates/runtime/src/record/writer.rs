@@ -178,6 +178,12 @@ impl Buffer {
         self.flush_if_full();
     }
 
+    /// What eight bytes hold, at first or before the next access.
+    #[inline]
+    pub fn content(&mut self, is_initial: bool, address: u64, value: u64) {
+        self.encode(|encoder, room| encoder.content(room, is_initial, address, value));
+    }
+
     /// What one access of a loop touched.
     pub fn range(&mut self, place: (u64, i64, u64), size: u32, write: bool, sequence: u64) {
         self.encode(|encoder, room| encoder.range(room, place, size, write, sequence));
@@ -194,14 +200,19 @@ impl Buffer {
     #[inline]
     fn encode(&mut self, write: impl FnOnce(&mut Encoder, &mut [u8; ACCESS_ROOM]) -> usize) {
         self.tell_derived();
+        self.put(write);
+        self.flush_if_full();
+    }
+
+    #[inline]
+    fn put(&mut self, write: impl FnOnce(&mut Encoder, &mut [u8; ACCESS_ROOM]) -> usize) {
         let length = self.bytes.len();
-        const { assert!(ACCESS_ROOM <= ROOM) };
+        const { assert!(2 * ACCESS_ROOM <= ROOM) };
         // SAFETY: there is room for more than one access beyond what the buffer may hold.
         let room = unsafe { &mut *self.bytes.as_mut_ptr().add(length).cast::<[u8; ACCESS_ROOM]>() };
         let written = write(&mut self.encoder, room);
         // SAFETY: so many bytes have just been written.
         unsafe { self.bytes.set_len(length + written) };
-        self.flush_if_full();
     }
 
     /// Counts an access that the reader computes.
@@ -227,7 +238,7 @@ impl Buffer {
         if count != 0 {
             hot.left = MOST_DERIVED;
             let check = check_byte(hot.check);
-            self.encoder.encode(&Record::Derived { count, check }, &mut self.bytes);
+            self.put(|_, room| Encoder::derived(room, count, check));
             self.owed += count * DERIVED_COST;
             if self.owed > MOST_OWED {
                 spend(std::mem::take(&mut self.owed));

@@ -263,7 +263,9 @@ const ENTER: u8 = 1;
 const BRANCH: u8 = 2;
 const CALL: u8 = 3;
 const RETURN: u8 = 4;
-const INITIAL: u8 = 5;
+/// As [`INITIAL`] and [`CONTENT`] were before version 5.
+const OLD_INITIAL: u8 = 5;
+const OLD_CONTENT: u8 = 27;
 const SYNC: u8 = 6;
 const UNWIND: u8 = 7;
 const WIDE_READ: u8 = 8;
@@ -275,8 +277,9 @@ const LOOP: u8 = 13;
 const JUMPED: u8 = 24;
 const AGAIN: u8 = 25;
 const DERIVED: u8 = 26;
-const CONTENT: u8 = 27;
 const ARGUMENT: u8 = 28;
+const INITIAL: u8 = 29;
+const CONTENT: u8 = 30;
 /// Branches on a Boolean are most records: one byte each.
 const FALSE: u8 = 14;
 const TRUE: u8 = 15;
@@ -382,12 +385,20 @@ impl Encoder {
                 out.push(ARGUMENT);
                 signed(out, value as i64);
             }
-            Record::Initial { address, value } => self.content(out, INITIAL, address, value),
-            Record::Content { address, value } => self.content(out, CONTENT, address, value),
+            Record::Initial { address, value } => {
+                let mut room = [0; ACCESS_ROOM];
+                let length = self.content(&mut room, true, address, value);
+                out.extend_from_slice(&room[..length]);
+            }
+            Record::Content { address, value } => {
+                let mut room = [0; ACCESS_ROOM];
+                let length = self.content(&mut room, false, address, value);
+                out.extend_from_slice(&room[..length]);
+            }
             Record::Derived { count, check } => {
-                out.push(DERIVED);
-                unsigned(out, count);
-                out.push(check);
+                let mut room = [0; ACCESS_ROOM];
+                let length = Self::derived(&mut room, count, check);
+                out.extend_from_slice(&room[..length]);
             }
             Record::Sync { op, object, extra, sequence } => {
                 out.push(SYNC);
@@ -497,11 +508,33 @@ impl Encoder {
         put(room, at, count)
     }
 
-    fn content(&mut self, out: &mut Vec<u8>, tag: u8, address: u64, value: u64) {
-        out.push(tag);
-        signed(out, address.wrapping_sub(self.last.address) as i64);
+    /// Writes what eight bytes hold and says how long that is.
+    #[inline]
+    pub fn content(
+        &mut self,
+        room: &mut [u8; ACCESS_ROOM],
+        is_initial: bool,
+        address: u64,
+        value: u64,
+    ) -> usize {
+        let place = zigzag(address.wrapping_sub(self.last.address) as i64);
+        let value = zigzag(value as i64);
         self.last.come_to(address);
-        signed(out, value as i64);
+        let (place_length, value_length) = (length_of(place), length_of(value));
+        room[0] = if is_initial { INITIAL } else { CONTENT };
+        room[1] = (place_length | value_length << 4) as u8;
+        put_bytes(room, 2, place);
+        put_bytes(room, 2 + place_length, value);
+        2 + place_length + value_length
+    }
+
+    /// Writes how many accesses have no record and says how long that is.
+    #[inline]
+    pub fn derived(room: &mut [u8; ACCESS_ROOM], count: u64, check: u8) -> usize {
+        room[0] = DERIVED;
+        let at = put(room, 1, count);
+        room[at % ACCESS_ROOM] = check;
+        at + 1
     }
 
     fn place(&mut self, out: &mut Vec<u8>, address: u64, sequence: u64) {
@@ -578,10 +611,21 @@ impl Decoder {
             }
             ARGUMENT => Record::Argument { value: read_signed(bytes)? as u64 },
             RETURN => Record::Return { value: read_signed(bytes)? as u64 },
-            INITIAL | CONTENT => {
+            OLD_INITIAL | OLD_CONTENT => {
                 let address = self.last.address.wrapping_add(read_signed(bytes)? as u64);
                 self.last.come_to(address);
                 let value = read_signed(bytes)? as u64;
+                match tag {
+                    OLD_INITIAL => Record::Initial { address, value },
+                    _ => Record::Content { address, value },
+                }
+            }
+            INITIAL | CONTENT => {
+                let lengths = take(bytes)?;
+                let step = read_bytes(bytes, lengths & 15)? as u64;
+                let address = self.last.address.wrapping_add(step);
+                self.last.come_to(address);
+                let value = read_bytes(bytes, lengths >> 4)? as u64;
                 match tag {
                     INITIAL => Record::Initial { address, value },
                     _ => Record::Content { address, value },
