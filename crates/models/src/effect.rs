@@ -469,6 +469,8 @@ pub enum Member {
     Add,
     /// Moves its threads within it, or makes room.
     Arrange,
+    /// Gives it elements that hold no thread yet.
+    Resize,
     /// Returns only when all of its threads have been joined (or ends the program).
     End,
     /// Takes over all threads of the container that is the next argument.

@@ -19,6 +19,7 @@ use racewarden_models::Member;
 
 use super::{Flow, MAX_PATHS};
 use crate::effects::Effect;
+use crate::loops::Induction;
 use crate::pointsto::ObjectKind;
 use crate::state::{CreateId, HandleRange, Path, reduce};
 use crate::summary::CallKind;
@@ -170,6 +171,119 @@ impl Flow<'_> {
         let settled = self.keeps(&element.given)
             && self.is_settled(counter.index, &taken, &element.container, &element.given);
         settled.then(|| (counter.index, HandleRange::container(element.container)))
+    }
+
+    /// The same for a loop that counts as far as the loops did that filled the container.
+    pub(super) fn joins_as_many(&mut self, place: &Sym) -> Option<(u32, HandleRange)> {
+        let element = self.element(place)?;
+        let Which::Numbered(number) = &element.which else { return None };
+        let counter = self.counts_from_zero(number)?;
+        let bound = counter.bound.as_ref()?;
+        let filled = self.keeps(&element.given) && self.is_filled_below(&element.given, bound);
+        filled.then(|| (counter.index, HandleRange::container(element.container)))
+    }
+
+    fn counts_from_zero(&mut self, number: &Sym) -> Option<Induction> {
+        let Some(Atom::Inst(LOCAL, phi)) = number.as_atom() else { return None };
+        let counter = self.induction_of(*phi)?;
+        (counter.start.as_constant() == Some(0) && counter.step == 1).then_some(counter)
+    }
+
+    /// Whether the container is a variable of this function into which nothing is put but by loops
+    /// from zero up to the bound: one that adds to it as long as it is empty, or any that assign to
+    /// elements by their number.
+    fn is_filled_below(&mut self, given: &Value, bound: &Sym) -> bool {
+        let Value::Inst(slot) = given else { return false };
+        if !matches!(self.function.inst(*slot).op, Op::Alloca { .. }) {
+            return false;
+        }
+        let mut made = None;
+        let (mut added, mut resized, mut reached) = (Vec::new(), false, Vec::new());
+        for (inst, instruction) in (0u32..).zip(&self.function.instructions) {
+            let mut uses = 0;
+            for operand in instruction.op.operands() {
+                operand.visit(&mut |value| uses += usize::from(value == given));
+            }
+            if uses == 0 {
+                continue;
+            }
+            let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
+                return false;
+            };
+            let Some((member, 0)) = self.env.effects.member(*target) else { return false };
+            if uses != 1 || arguments.first() != Some(given) {
+                return false;
+            }
+            match member {
+                Member::Arrange => made = made.or(Some(inst)),
+                Member::Resize => {
+                    made = made.or(Some(inst));
+                    resized = true;
+                }
+                Member::Add => added.push(inst),
+                Member::At => reached.push(inst),
+                Member::Move | Member::Swap | Member::First | Member::Some => return false,
+                Member::End | Member::Past | Member::Size => {}
+            }
+        }
+        let Some(made) = made else { return false };
+        let within = |bound: &Sym, most: &Sym| most.distance(bound).is_some_and(|by| by >= 0);
+        let counts = |flow: &mut Self, counter: &Induction, inst: u32| {
+            counter.bound.as_ref().is_some_and(|own| within(own, bound))
+                && flow.once_per_round(counter.index, inst)
+                && flow.enters_once(counter.index, made)
+        };
+        match added.as_slice() {
+            // Where it is assigned to by number, the numbers must be below.
+            [] => reached.into_iter().all(|inst| {
+                let Op::Call { arguments, .. } = &self.function.instructions[inst as usize].op
+                else {
+                    return false;
+                };
+                let Some(number) = arguments.get(1).and_then(|value| self.sym(value)) else {
+                    return false;
+                };
+                if let (Some(number), Some(most)) = (number.as_constant(), bound.as_constant()) {
+                    return (0..most).contains(&number);
+                }
+                let bounded = self.counts_from_zero(&number).and_then(|counter| counter.bound);
+                bounded.is_some_and(|own| within(&own, bound))
+            }),
+            [add] if !resized => {
+                let phis = self.phis_around(*add);
+                phis.into_iter().any(|phi| {
+                    let counter = self.counts_from_zero(&Sym::inst(LOCAL, phi));
+                    counter.is_some_and(|counter| counts(self, &counter, *add))
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// The phis at the heads of the loops around an instruction.
+    fn phis_around(&self, inst: u32) -> Vec<u32> {
+        let block = self.cfg.block_of[inst as usize];
+        let around = self.cfg.loops.iter().filter(|body| body.contains(block));
+        let heads = around.flat_map(|body| {
+            let head = &self.function.blocks[body.header as usize];
+            head.start.0..head.end.0
+        });
+        heads
+            .filter(|inst| matches!(self.function.instructions[*inst as usize].op, Op::Phi { .. }))
+            .collect()
+    }
+
+    /// Whether the loop is entered at most once for each time that the instruction is made.
+    fn enters_once(&self, index: u32, made: u32) -> bool {
+        let header = self.cfg.loops[index as usize].header;
+        let made = self.cfg.block_of[made as usize];
+        self.cfg.dominates(made, header)
+            && self
+                .cfg
+                .loops
+                .iter()
+                .filter(|body| body.header != header && body.contains(header))
+                .all(|body| body.contains(made))
     }
 
     /// Whether the join is made in every round of the loop, unless there is nothing to join.

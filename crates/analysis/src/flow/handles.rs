@@ -180,7 +180,10 @@ impl Flow<'_> {
             for (handle, by_address) in self.joins_of(*target) {
                 let Some(value) = arguments.get(handle as usize) else { continue };
                 let Some(place) = self.handle_place(inst, value, by_address) else { continue };
-                let all = self.joins_all(&place).or_else(|| self.handle_range(&place));
+                let all = self
+                    .joins_all(&place)
+                    .or_else(|| self.joins_as_many(&place))
+                    .or_else(|| self.handle_range(&place));
                 let Some((index, range)) = all else { continue };
                 if self.joins_each_round(index, inst, &place) {
                     self.range_joins.push((index, range));

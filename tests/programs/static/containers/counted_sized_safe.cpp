@@ -1,0 +1,16 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+int total;
+std::mutex m;
+static void work() {
+  std::lock_guard<std::mutex> guard(m);
+  total++; // NORACE
+}
+int main(int argc, char**) {
+  const int n = argc + 3;
+  std::vector<std::thread> v(n);
+  for (int i = 0; i < n; i++) v[i] = std::thread(work);
+  for (int i = 0; i < n; i++) v[i].join();
+  return total; // NORACE
+}
