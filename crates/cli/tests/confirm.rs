@@ -176,7 +176,7 @@ fn every_candidate_gets_its_verdict_every_time() {
 fn optimised_and_hardened_code_is_entered_too() {
     let cache = tempfile::tempdir().unwrap();
     for flags in ["-O2", "-O2 -fcf-protection=full", "-Os"] {
-        for name in ["small_helpers.c", "late_teardown.c"] {
+        for name in ["small_helpers.c", "out_of_line.c", "late_teardown.c"] {
             let program = read(&programs().join(name));
             check(&program, &confirm_with(&program, cache.path(), flags));
         }
@@ -233,6 +233,50 @@ fn a_schedule_of_many_steps_is_followed_to_the_letter() {
     let (code, told) = replay(kept);
     assert_eq!(code, Some(0), "{told}");
     assert!(!told.contains("assertion"), "{told}");
+}
+
+#[test]
+fn a_schedule_can_name_a_later_visit_to_a_call() {
+    const ROUNDS: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+
+static int round_now;
+
+static void begin(int number) { round_now = number; }
+
+static void *look(void *unused) {
+    int seen = round_now;
+    int later = round_now;
+    assert(seen != 1 || later != 2);
+    return unused;
+}
+
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, look, 0);
+    for (int number = 1; number <= 3; number++)
+        begin(number);
+    pthread_join(thread, 0);
+    return 0;
+}
+"#;
+    let cache = tempfile::tempdir().unwrap();
+    let source = cache.path().join("rounds.c");
+    std::fs::write(&source, ROUNDS).unwrap();
+    // One look after the first round, the other between the second and the third.
+    let schedule = "rw1:main@main+8#1>main.1@look+0#1>main@main+8#2\
+                    >main.1@look+1#1>main@begin+0#3";
+    for _ in 0..repetitions() {
+        let output = racewarden(cache.path())
+            .args(["replay", "--attempts", "1", "--schedule", schedule])
+            .arg(&source)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("replay: assertion: "), "{told}");
+    }
 }
 
 #[test]
