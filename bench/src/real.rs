@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 /// Where things are, from the command line.
@@ -41,6 +41,7 @@ impl Places {
                 "--seconds" => {
                     seconds = value()?.parse::<u64>().context("--seconds takes a number")?;
                 }
+                word if word.starts_with('-') => bail!("{word} is no option of this command"),
                 _ => only.push(argument),
             }
         }

@@ -58,11 +58,19 @@ pub fn stalking_run(order: Order, stalk: Stalk, wait: Duration, natural: Duratio
     Plan { order, seed: 0, holds: 1, wait, linger: Linger::Nobody, stalk: Some(stalk) }
 }
 
-/// The runs that look for harm once a race is met: each order, with either thread staying behind.
+/// The runs that look for harm once a race is met: each order, with either thread staying behind. On a
+/// busy machine the other thread may not have come far meanwhile, so once more for longer.
 pub fn harm_runs(wait: Duration) -> Vec<Plan> {
     let us = LINGER.as_micros() as u64;
+    let long = us * 5;
     let mut plans = Vec::new();
-    for linger in [Linger::Follower { us }, Linger::Leader { us }, Linger::Nobody] {
+    for linger in [
+        Linger::Follower { us },
+        Linger::Leader { us },
+        Linger::Nobody,
+        Linger::Follower { us: long },
+        Linger::Leader { us: long },
+    ] {
         for order in Order::BOTH {
             plans.push(Plan { order, seed: 0, holds: 1, wait, linger, stalk: None });
         }
@@ -94,9 +102,9 @@ mod tests {
     #[test]
     fn harm_is_looked_for_in_both_orders_with_either_thread_late() {
         let plans = harm_runs(200 * MS);
-        assert_eq!(plans.len(), 6);
+        assert_eq!(plans.len(), 10);
         for order in Order::BOTH {
-            assert_eq!(plans.iter().filter(|plan| plan.order == order).count(), 3);
+            assert_eq!(plans.iter().filter(|plan| plan.order == order).count(), 5);
         }
     }
 }
