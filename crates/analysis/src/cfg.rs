@@ -28,6 +28,30 @@ pub struct Cfg {
     pub headed: Vec<u32>,
 }
 
+impl Cfg {
+    /// Whether the block is part of the loop and entered at most once in each of its rounds.
+    pub fn once_per_round(&self, index: u32, block: u32) -> bool {
+        let body = &self.loops[index as usize];
+        if !body.contains(block) {
+            return false;
+        }
+        let mut seen = vec![block];
+        let mut next = 0;
+        while let Some(&at) = seen.get(next) {
+            next += 1;
+            for &to in &self.successors[at as usize] {
+                if to == block && to != body.header {
+                    return false;
+                }
+                if to != body.header && body.contains(to) && !seen.contains(&to) {
+                    seen.push(to);
+                }
+            }
+        }
+        true
+    }
+}
+
 #[derive(Debug)]
 pub struct Loop {
     pub header: u32,

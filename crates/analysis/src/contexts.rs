@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::actuals::{Actuals, Formals, frames, named};
 use crate::callgraph::CallGraph;
+use crate::captures::Field;
 use crate::effects::{Effect, Effects};
 use crate::entry::{entry_state, purge};
 use crate::flow::compose;
@@ -80,6 +81,8 @@ pub struct Instantiation<'a> {
     pub(crate) deleted: FxHashSet<ContextId>,
     /// An object that only one thread can reach.
     pub(crate) nowhere: Option<ObjectId>,
+    /// What the threads of each root were started with.
+    pub(crate) captures: Vec<Vec<Field>>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -129,6 +132,7 @@ impl<'a> Instantiation<'a> {
             formals: Formals::new(program, effects, points, summaries),
             deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
+            captures: Vec::new(),
         }
     }
 
@@ -166,6 +170,7 @@ impl<'a> Instantiation<'a> {
             }
         }
         self.mark_ends();
+        self.captures = self.find_captures();
         self.collect();
     }
 

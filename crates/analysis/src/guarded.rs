@@ -73,6 +73,7 @@ impl Instantiation<'_> {
         for access in &summary.accesses {
             let address =
                 access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
+            let address = address.map(|address| self.resolve(&address));
             let mut locations =
                 address.as_ref().and_then(|sym| self.locations_of(sym)).unwrap_or_else(|| {
                     let operand = self.operand(function, access.inst, access.operand);
@@ -86,7 +87,11 @@ impl Instantiation<'_> {
             }
             let state = states
                 .entry(Arc::as_ptr(&access.state))
-                .or_insert_with(|| Arc::new(self.absolute(id, &access.state)))
+                .or_insert_with(|| {
+                    let mut state = self.absolute(id, &access.state);
+                    state.rename_locks(&|lock| self.resolve(lock));
+                    Arc::new(state)
+                })
                 .clone();
             let private = access.private
                 || access
@@ -188,7 +193,12 @@ impl Instantiation<'_> {
                 let object = self.points.locations().find_object(kind)?;
                 vec![Location { object, offset: 0, stride: 0 }]
             }
-            Atom::Load(_) | Atom::Expr(_) => return None,
+            Atom::Load(address) => {
+                let found = self.points.contents(&self.locations_of(address)?);
+                let lost = found.iter().any(|at| self.points.in_blob(at.object));
+                return (!found.is_empty() && !lost).then_some(found);
+            }
+            Atom::Expr(_) => return None,
         })
     }
 }

@@ -18,6 +18,7 @@
 mod actuals;
 mod bottom_up;
 mod callgraph;
+mod captures;
 mod cfg;
 mod check;
 mod contexts;

@@ -13,6 +13,7 @@ use racewarden_models::Models;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
+use crate::captures::base_of;
 use crate::effects::{Effect, Effects, Entry, Length};
 use crate::flow::kept_at;
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, may_overlap};
@@ -44,6 +45,10 @@ struct Scan<'a> {
     reset_locks: FxHashSet<ObjectId>,
     /// Something other than a constant is stored through the blob.
     blob_written: bool,
+    /// Objects that threads are started with, which nobody else knows, and those of them that are
+    /// written by more than who allocates them.
+    started: FxHashSet<ObjectId>,
+    soiled: FxHashSet<ObjectId>,
     /// The only write to each object that is no constant; `None` when there are more.
     only_write: FxHashMap<ObjectId, Option<CallSite>>,
 }
@@ -81,6 +86,8 @@ pub fn discover(
         roots: Vec::new(),
         reset_locks: FxHashSet::default(),
         blob_written: false,
+        started: FxHashSet::default(),
+        soiled: FxHashSet::default(),
         only_write: FxHashMap::default(),
     };
     for site in &graph.create_sites {
@@ -126,6 +133,10 @@ impl<'a> Scan<'a> {
                 Entry::Owned { argument, .. } => Some(*argument),
                 Entry::Argument(_) => None,
             };
+            if let Some(value) = owner.and_then(|index| arguments.get(index as usize)) {
+                let owned = self.points.contents(&self.points(site.0, value));
+                self.started.extend(owned.iter().map(|at| at.object));
+            }
             for index in [*argument, owner].into_iter().flatten() {
                 if let Some(value) = arguments.get(index as usize) {
                     self.roots.extend(self.points(site.0, value).iter().map(|at| at.object));
@@ -237,9 +248,11 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Effect::Free { pointer } => {
-                    // Nobody joins by a handle that was freed.
+                    // Nobody joins by a handle that was freed, nor loads from what was.
                     if let Some(value) = arguments.get(pointer as usize) {
+                        let soiled = self.soiled.clone();
                         self.write(id, inst, value, OPEN, false);
+                        self.soiled = soiled;
                         if self.phases.is_late(id, inst) {
                             let points = self.points(id, value);
                             let freed = points.iter().filter(|at| !self.points.is_on_stack(**at));
@@ -275,6 +288,9 @@ impl<'a> Scan<'a> {
         let handle = handle && self.effects.member(id).is_none();
         let late = self.phases.is_late(id, inst);
         for &location in self.points(id, address).iter() {
+            if self.started.contains(&location.object) && !self.allocates(id, address, location) {
+                self.soiled.insert(location.object);
+            }
             if late {
                 let list = self.late.entry(location.object).or_default();
                 if !list.contains(&(location, size)) {
@@ -296,12 +312,20 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Whether the address is in memory that the function itself has allocated there.
+    fn allocates(&self, id: FunctionId, address: &Value, at: Location) -> bool {
+        let base = base_of(self.program.module.function(id), address);
+        let kind = self.points.locations().objects[at.object as usize];
+        base.is_some_and(|(inst, _)| kind == ObjectKind::Heap(id, inst))
+    }
+
     /// What is written through a pointer with too many targets may be any of its objects.
     fn spread_blob(&mut self) {
         let blob = self.points.blob();
         let late = self.late.contains_key(&blob.object);
         let handles = self.blob_written;
         for object in self.points.blob_objects() {
+            self.soiled.insert(object);
             let anywhere = Location { object, offset: 0, stride: 1 };
             if late {
                 self.late.entry(object).or_default().push((anywhere, OPEN));
@@ -363,17 +387,29 @@ impl<'a> Scan<'a> {
             {
                 let Op::Load { address, size, order: None, .. } = &instruction.op else { continue };
                 let points = self.points(id, address);
+                let late = self.phases.is_late(id, index as u32);
+                let unwritten = |at: &Location| {
+                    self.late.get(&at.object).is_none_or(|writes| {
+                        !writes.iter().any(|(w, n)| may_overlap(*w, *n, *at, *size))
+                    })
+                };
                 let unchanged = !points.is_empty()
-                    && points.iter().all(|at| {
-                        let global = match objects[at.object as usize] {
-                            ObjectKind::Global(global) => self.program.module.global(global),
-                            _ => return false,
-                        };
-                        !global.thread_local
-                            && global.initializer.is_some()
-                            && self.late.get(&at.object).is_none_or(|writes| {
-                                !writes.iter().any(|(w, n)| may_overlap(*w, *n, *at, *size))
-                            })
+                    && points.iter().all(|at| match objects[at.object as usize] {
+                        ObjectKind::Global(global) => {
+                            let global = self.program.module.global(global);
+                            !global.thread_local && global.initializer.is_some() && unwritten(at)
+                        }
+                        // What is loaded late is loaded after it was made. Of numbers more is known
+                        // by their places than by such names.
+                        ObjectKind::Stack(owner, slot) => {
+                            let body = self.program.module.function(owner);
+                            let own = (slot as usize) < body.instructions.len();
+                            late && own && *size == POINTER && unwritten(at)
+                        }
+                        ObjectKind::Heap(..) => {
+                            self.started.contains(&at.object) && !self.soiled.contains(&at.object)
+                        }
+                        _ => false,
                     });
                 if unchanged {
                     stable.insert((id, index as u32));
@@ -385,6 +421,7 @@ impl<'a> Scan<'a> {
 }
 
 const OPEN: u64 = 1 << 40;
+const POINTER: u64 = 8;
 
 fn length_of(value: &Value) -> u64 {
     match value {

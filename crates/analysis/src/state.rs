@@ -267,6 +267,23 @@ impl Path {
         self.held.sort_by(|a, b| a.lock.cmp(&b.lock));
     }
 
+    /// Gives locks that are named by a load the name that is better.
+    pub fn rename_locks(&mut self, better: &dyn Fn(&Sym) -> Sym) {
+        let loaded = |sym: &Sym| sym.terms.iter().any(|(atom, _)| matches!(atom, Atom::Load(_)));
+        let any = |held: &Held| loaded(&held.lock) || held.after.iter().any(loaded);
+        if self.held.iter().any(any) {
+            for held in &mut self.held {
+                held.lock = better(&held.lock);
+                held.after = held.after.iter().map(better).collect();
+            }
+            self.held.sort_by(|a, b| a.lock.cmp(&b.lock));
+        }
+        if self.acquired.iter().any(loaded) {
+            let acquired: BTreeSet<Sym> = self.acquired.iter().map(better).collect();
+            self.acquired = acquired.into();
+        }
+    }
+
     /// When the lock is held by this very name, the others held are other locks: two of them
     /// cannot be one lock unless it is re-entrant, and then it stays held.
     pub fn release(&mut self, released: Released) {

@@ -82,25 +82,7 @@ impl Flow<'_> {
 
     /// Whether the instruction is part of the loop and made at most once in each of its rounds.
     pub(super) fn once_per_round(&self, index: u32, inst: u32) -> bool {
-        let body = &self.cfg.loops[index as usize];
-        let block = self.cfg.block_of[inst as usize];
-        if !body.contains(block) {
-            return false;
-        }
-        let mut seen = vec![block];
-        let mut next = 0;
-        while let Some(&at) = seen.get(next) {
-            next += 1;
-            for &to in &self.cfg.successors[at as usize] {
-                if to == block && to != body.header {
-                    return false;
-                }
-                if to != body.header && body.contains(to) && !seen.contains(&to) {
-                    seen.push(to);
-                }
-            }
-        }
-        true
+        self.cfg.once_per_round(index, self.cfg.block_of[inst as usize])
     }
 
     /// A loop is entered again: the handles that it stored before will be overwritten.

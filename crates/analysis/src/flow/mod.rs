@@ -103,6 +103,10 @@ impl Oracle for FunctionOracle<'_> {
                 _ => None,
             });
         }
+        // Elements are known by the call that leads to them.
+        if self.env.effects.member(*target).is_some() {
+            return None;
+        }
         (self.summaries)(*target)?.result.clone()
     }
 }
