@@ -528,22 +528,28 @@ impl Whole<'_> {
     fn captures_disjoint(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
         let (Some(x), Some(y)) = (self.by_capture(a), self.by_capture(b)) else { return false };
         let alone = |made: &[CallSite]| {
-            let started = |id: &CreateId| id.chain.as_slice() == made;
-            let call = self.root(a.root).create.as_ref().zip(self.root(b.root).create.as_ref());
-            a.root == b.root
-                || call.is_some_and(|(one, other)| {
-                    let add = self.instantiation.effects.member(one.site.0);
-                    started(one)
-                        && started(other)
-                        && one.site.0 == other.site.0
-                        && matches!(add, Some((Member::Add, _)))
-                })
+            let call = self.root(a.root).create.as_ref().map(|create| create.chain.as_slice());
+            a.root == b.root || (self.start_in_one_call(a.root, b.root) && call == Some(made))
         };
         if x.1 != y.1 || x.2 != y.2 || x.3 != y.3 || !alone(x.3) {
             return false;
         }
         let Some(distance) = x.0.distance(&y.0) else { return false };
         fits(distance, a.size, b.size, x.2.saturating_mul(x.1.abs()))
+    }
+
+    /// Whether each call that starts a thread of one root, or of the other, starts just that one: a
+    /// container has several places in its code where it starts what is put into it.
+    pub fn start_in_one_call(&self, one: RootId, other: RootId) -> bool {
+        let (one, other) = (self.root(one), self.root(other));
+        let (Some(a), Some(b)) = (&one.create, &other.create) else { return false };
+        let add = self.instantiation.effects.member(a.site.0);
+        one.function == other.function
+            && matches!(add, Some((Member::Add, _)))
+            && a.site.0 == b.site.0
+            && a.chain == b.chain
+            && !a.chain.is_empty()
+            && !(a.any_chain || b.any_chain)
     }
 
     /// The rest of the address, the scale of the thread's number in it, how far apart the numbers

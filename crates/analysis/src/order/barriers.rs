@@ -77,8 +77,11 @@ fn barrier(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Phases> 
     members.sort_unstable();
     let count = set_up_count(whole, facts, place)?;
     let mut threads = Sym::constant(0);
-    for root in &members {
-        threads = threads.plus(&thread_count(whole, facts, *root)?);
+    for (index, root) in members.iter().enumerate() {
+        let own = thread_count(whole, facts, *root)?;
+        if !members[..index].iter().any(|other| whole.start_in_one_call(*other, *root)) {
+            threads = threads.plus(&own);
+        }
     }
     if threads.distance(&count)? > 0 {
         return None;

@@ -87,8 +87,11 @@ fn tally(
     }
     let roots = counters(facts, word);
     let mut steps = 0;
-    for &root in &roots {
-        let threads = thread_count(whole, facts, root)?.as_constant()?;
+    for (index, &root) in roots.iter().enumerate() {
+        let mut threads = thread_count(whole, facts, root)?.as_constant()?;
+        if roots[..index].iter().any(|other| whole.start_in_one_call(*other, root)) {
+            threads = 0;
+        }
         let own = word.writes.iter().filter(|w| facts.runners(w.site.0).contains(&root));
         for write in own {
             if !entered_once(whole, root, write.site) {
