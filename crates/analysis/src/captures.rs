@@ -14,9 +14,11 @@
 use std::sync::Arc;
 
 use racewarden_ir::{Callee, Function, FunctionId, Op, Value};
+use racewarden_models::Member;
 
 use crate::cfg::Cfg;
-use crate::contexts::Instantiation;
+use crate::contexts::{GuardedAccess, Instantiation};
+use crate::digests::{Whole, fits};
 use crate::effects::{Effect, Entry};
 use crate::loops::induction;
 use crate::pointsto::CallSite;
@@ -294,6 +296,56 @@ impl Instantiation<'_> {
         let fields = self.captures.get(context.root as usize)?;
         let field = fields.iter().find(|field| field.offset == address.offset)?;
         Some((context.root, &field.value))
+    }
+}
+
+impl Whole<'_> {
+    /// Each works on the part that its own round of the loop that creates the threads has named.
+    pub(crate) fn captures_disjoint(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
+        let (Some(x), Some(y)) = (self.by_capture(a), self.by_capture(b)) else { return false };
+        let alone = |made: &[CallSite]| {
+            let call = self.root(a.root).create.as_ref().map(|create| create.chain.as_slice());
+            a.root == b.root || (self.start_in_one_call(a.root, b.root) && call == Some(made))
+        };
+        if x.1 != y.1 || x.2 != y.2 || x.3 != y.3 || !alone(x.3) {
+            return false;
+        }
+        let Some(distance) = x.0.distance(&y.0) else { return false };
+        fits(distance, a.size, b.size, x.2.saturating_mul(x.1.abs()))
+    }
+
+    /// Whether each call that starts a thread of one root, or of the other, starts just that one: a
+    /// container has several places in its code where it starts what is put into it.
+    pub fn start_in_one_call(&self, one: RootId, other: RootId) -> bool {
+        let (one, other) = (self.root(one), self.root(other));
+        let (Some(a), Some(b)) = (&one.create, &other.create) else { return false };
+        let add = self.instantiation.effects.member(a.site.0);
+        one.function == other.function
+            && matches!(add, Some((Member::Add, _)))
+            && a.site.0 == b.site.0
+            && a.chain == b.chain
+            && !a.chain.is_empty()
+            && !(a.any_chain || b.any_chain)
+    }
+
+    /// The rest of the address, the scale of the thread's number in it, how far apart the numbers
+    /// are, and the call that they are for.
+    fn by_capture(&self, access: &GuardedAccess) -> Option<(Sym, i64, i64, &[CallSite])> {
+        let address = access.address.as_ref()?;
+        let mut found = None;
+        for (atom, scale) in &address.terms {
+            let Atom::Load(place) = atom else { continue };
+            let Some((root, Captured::Counted { apart, made })) = self.instantiation.capture(place)
+            else {
+                continue;
+            };
+            if root != access.root || found.is_some() {
+                return None;
+            }
+            let own = Sym::atom(atom.clone()).scaled(-scale);
+            found = Some((address.plus(&own), *scale, *apart, made.as_slice()));
+        }
+        found.filter(|(rest, ..)| self.is_invariant(rest))
     }
 }
 
