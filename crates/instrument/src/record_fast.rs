@@ -10,9 +10,13 @@
 //! (`record/places.rs`) and the words (`derived` of the trace). `record/known.rs` has the same in Rust for
 //! the units of libraries: only executables hold the runtime, so only their units get it in place.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::prelude::*;
 use inkwell::module::{Linkage, Module};
+use inkwell::values::AsValueRef;
 
 use crate::InstrumentError;
 use crate::inline::link_text;
@@ -50,16 +54,71 @@ pub(crate) fn inline_known(module: &Module) -> Result<(), InstrumentError> {
     }
     let text = preamble() + &paths.iter().map(|(_, text)| text.as_str()).collect::<String>();
     link_text(module, &text)?;
+    let mut calls = Vec::new();
     for (name, _) in &paths {
         let hook = module.get_function(&format!("__racewarden_record_{name}"));
         let fast = module.get_function(&format!("__racewarden_fast_{name}"));
         let (Some(hook), Some(fast)) = (hook, fast) else { continue };
         // Linking leaves internal functions out that nobody calls yet.
         fast.set_linkage(Linkage::Internal);
-        let fast = fast.as_global_value().as_pointer_value();
-        hook.as_global_value().as_pointer_value().replace_all_uses_with(fast);
+        // SAFETY: uses of a live function.
+        unsafe {
+            let mut next = LLVMGetFirstUse(hook.as_value_ref());
+            while !next.is_null() {
+                calls.push((LLVMGetUser(next), fast.as_value_ref()));
+                next = LLVMGetNextUse(next);
+            }
+        }
+    }
+    let is_large = calls.len() > MOST_IN_PLACE;
+    for (call, fast) in calls {
+        // SAFETY: the callee is a call's last operand, and both functions are of one type.
+        unsafe {
+            let is_call = !LLVMIsACallInst(call).is_null();
+            if is_call && (!is_large || goes_round(LLVMGetInstructionParent(call))) {
+                LLVMSetOperand(call, LLVMGetNumOperands(call) as u32 - 1, fast);
+            }
+        }
     }
     Ok(())
+}
+
+/// A unit with more such accesses gets the comparison within short loops alone: code that is a multiple
+/// of what it was takes the compiler as much longer.
+const MOST_IN_PLACE: usize = 2_000;
+/// What a short loop is, in blocks.
+const SHORT: u32 = 8;
+
+/// Whether the block is part of a short loop without switches.
+///
+/// # Safety
+/// The block is alive.
+unsafe fn goes_round(block: LLVMBasicBlockRef) -> bool {
+    let mut seen = HashSet::new();
+    let mut reached = vec![block];
+    for _ in 0..SHORT {
+        let mut next = Vec::new();
+        for at in reached {
+            // SAFETY: blocks of a live function; a branch has one or two successors.
+            unsafe {
+                let end = LLVMGetBasicBlockTerminator(at);
+                if end.is_null() || LLVMIsABranchInst(end).is_null() {
+                    continue;
+                }
+                for index in 0..LLVMGetNumSuccessors(end) {
+                    let successor = LLVMGetSuccessor(end, index);
+                    if successor == block {
+                        return true;
+                    }
+                    if seen.insert(successor) {
+                        next.push(successor);
+                    }
+                }
+            }
+        }
+        reached = next;
+    }
+    false
 }
 
 fn preamble() -> String {

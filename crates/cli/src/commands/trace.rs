@@ -143,7 +143,7 @@ fn stats(path: &Path) -> anyhow::Result<()> {
         let told = counts.remove("derived").unwrap_or(0);
         let total = (records - told).saturating_add(derived);
         let header = |key: &str| recording.header.get(key).unwrap_or("?").to_owned();
-        let version = racewarden_trace::binary::VERSION;
+        let version = recording.version;
         lines.push(("format", format!("racewarden trace, version {version}")));
         lines.push(("target", header("target")));
         lines.push(("build", header("build")));
