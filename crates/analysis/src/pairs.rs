@@ -370,12 +370,14 @@ impl Search<'_> {
             let others = b.guards.range(if same { first.. } else { 0.. });
             for (&second, y) in others {
                 let itself = same && first == second;
-                let mut lists = vec![(&x.writes, &y.writes, itself), (&x.writes, &y.reads, false)];
-                if !itself {
-                    lists.push((&x.reads, &y.writes, false));
-                }
+                let lists = [
+                    (&x.writes, &y.writes, itself),
+                    (&x.writes, &y.reads, false),
+                    (&x.reads, &y.writes, false),
+                ];
+                let different = if itself { 2 } else { 3 };
                 let excluded = self.guards.excluded(first, second, self);
-                for (left, right, symmetric) in lists {
+                for (left, right, symmetric) in lists.into_iter().take(different) {
                     match excluded {
                         Some(digest) => {
                             let (n, m) = (left.count, right.count);

@@ -62,10 +62,11 @@ fn weigh(
         rank += by;
         say(reason);
     };
-    if a.state.held.is_empty() && b.state.held.is_empty() {
-        change(10, "no lock is held at either access");
-    } else {
-        change(0, "no common lock is held");
+    match (a.state.held.is_empty(), b.state.held.is_empty()) {
+        (true, true) => change(10, "no lock is held at either access"),
+        // Whoever takes a lock at one place meant to take it at the other as well.
+        (true, false) | (false, true) => change(10, "a lock is held at one access only"),
+        (false, false) => change(0, "no common lock is held"),
     }
     if a.kind == AccessKind::Write && b.kind == AccessKind::Write {
         change(5, "both accesses write");
