@@ -5,7 +5,7 @@
 //! All candidates of `check` are gated, as in a published build. Validating, one pair of gates that the
 //! program really comes to is the target, with the usual wait: another pair in each round.
 //!
-//! Other processes of the machine only ever make a run dearer, so the lower quartiles of all rounds are
+//! Other processes of the machine only ever make a run dearer, so the lowest tenths of all rounds are
 //! compared, with the 95 % interval that resampling the rounds gives. Runs keep to one processor: how
 //! threads happen to be spread over several changes their cost by half.
 //!
@@ -218,12 +218,12 @@ impl std::fmt::Display for Interval {
     }
 }
 
-/// The ratio of lower quartiles. Rounds are resampled as a whole: what disturbed one run of a round
+/// The ratio of lowest tenths. Rounds are resampled as a whole: what disturbed one run of a round
 /// disturbed the others, too.
 fn interval(costs: &[f64], native: &[f64]) -> Interval {
     let rounds: Vec<usize> = (0..costs.len()).collect();
     let ratio_of = |rounds: &[usize]| {
-        let of = |all: &[f64]| quartile(rounds.iter().map(|&round| all[round]).collect());
+        let of = |all: &[f64]| lowest_tenth(rounds.iter().map(|&round| all[round]).collect());
         of(costs) / of(native)
     };
     let mut state = 1_u64;
@@ -242,9 +242,9 @@ fn interval(costs: &[f64], native: &[f64]) -> Interval {
     Interval { ratio: ratio_of(&rounds), low: at(0.025), high: at(0.975) }
 }
 
-fn quartile(mut values: Vec<f64>) -> f64 {
+fn lowest_tenth(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 4]
+    values[values.len() / 10]
 }
 
 /// Processor time of a run in seconds.

@@ -89,7 +89,8 @@ pub struct Subject {
     /// Its file below the build folder.
     pub file: &'static str,
     pub cases: &'static [&'static [&'static str]],
-    /// Work for some seconds, to measure what gates cost.
+    /// Work for a fraction of a second, many times, to measure what gates cost: a short run has a chance to
+    /// stay undisturbed.
     pub long: &'static [&'static str],
     /// Work that is long beside what every run does once, and short enough to count its instructions.
     pub counted: &'static [&'static str],
@@ -109,7 +110,7 @@ pub const SUBJECTS: [Subject; 5] = [
         target: "sqlite_threads",
         file: "sqlite_threads",
         cases: &[&[]],
-        long: &["40000", "apart"],
+        long: &["15000", "apart"],
         counted: &["8000", "apart"],
     },
     Subject {
@@ -179,7 +180,7 @@ impl Built {
             let output = pack.args(subject.cases[0]).current_dir(&place).output()?;
             std::fs::write(place.join(packed), output.stdout)?;
         }
-        std::fs::write(place.join("long-input"), noise(40_000_000))?;
+        std::fs::write(place.join("long-input"), noise(3_000_000))?;
         std::fs::write(place.join(".built"), "")?;
         Ok(Built { subject, place })
     }

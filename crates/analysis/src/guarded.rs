@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use racewarden_finding::AccessKind;
+use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::{ArgId, FunctionId, Op, Value};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -14,7 +14,7 @@ use crate::distinct::Distinct;
 use crate::effects::Effect;
 use crate::flow::{KEPT, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectKind, gcd};
-use crate::state::Path;
+use crate::state::{Held, Path};
 use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
 
@@ -114,6 +114,26 @@ impl Instantiation<'_> {
             accesses.push((access.operand, found));
         }
         accesses
+    }
+
+    /// Whether this stands for something that has run once, and for no lock that anybody holds.
+    pub(crate) fn has_run_once(&self, held: &Held) -> bool {
+        held.mode == LockMode::Read && self.is_once(held.acquired_at)
+    }
+
+    /// Whether what is acquired at this place is that something has run once, or runs.
+    pub(crate) fn is_once(&self, site: CallSite) -> bool {
+        let body = self.program.module.function(site.0);
+        match body.instructions.get(site.1 as usize).map(|instruction| &instruction.op) {
+            Some(Op::Call { callee, .. }) => {
+                effects_of_call(self.effects, self.points, site, callee).any(|effect| {
+                    use Effect::{Once, OnceBegin, OnceEnd};
+                    matches!(effect, Once { .. } | OnceBegin { .. } | OnceEnd { .. })
+                })
+            }
+            Some(Op::Load { .. }) => true,
+            _ => false,
+        }
     }
 
     /// Whether the access is made by freeing what the operand points to.

@@ -154,29 +154,22 @@ impl Naming<'_> {
     fn held(&self, held: &Held) -> Option<(String, LockMode, CallSite)> {
         let (function, inst) = held.acquired_at;
         let (instantiation, body) = (self.instantiation, self.program().module.function(function));
-        let mut once = false;
-        let mut lock_argument = None;
-        match body.instructions.get(inst as usize).map(|instruction| &instruction.op) {
-            Some(Op::Call { callee, .. }) => {
-                let (effects, points) = (instantiation.effects, instantiation.points);
-                for effect in effects_of_call(effects, points, held.acquired_at, callee) {
-                    match effect {
-                        Effect::Once { .. } | Effect::OnceBegin { .. } | Effect::OnceEnd { .. } => {
-                            once = true;
-                        }
-                        Effect::Lock { lock: LockName::Argument(index), .. } => {
-                            lock_argument = Some(*index);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Some(Op::Load { .. }) => once = true,
-            _ => {}
-        }
+        let once = instantiation.is_once(held.acquired_at);
         if once && held.mode == LockMode::Read {
             return None;
         }
+        let lock_argument = match body.instructions.get(inst as usize).map(|at| &at.op) {
+            Some(Op::Call { callee, .. }) => {
+                let (effects, points) = (instantiation.effects, instantiation.points);
+                effects_of_call(effects, points, held.acquired_at, callee)
+                    .filter_map(|effect| match effect {
+                        Effect::Lock { lock: LockName::Argument(index), .. } => Some(*index),
+                        _ => None,
+                    })
+                    .last()
+            }
+            _ => None,
+        };
         let is_global = matches!(held.lock.as_atom(), Some(Atom::Global(_)));
         let written = lock_argument
             .filter(|_| !is_global)

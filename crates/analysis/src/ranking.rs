@@ -62,7 +62,10 @@ fn weigh(
         rank += by;
         say(reason);
     };
-    match (a.state.held.is_empty(), b.state.held.is_empty()) {
+    let is_free = |access: &GuardedAccess| {
+        access.state.held.iter().all(|held| whole.instantiation.has_run_once(held))
+    };
+    match (is_free(a), is_free(b)) {
         (true, true) => change(10, "no lock is held at either access"),
         // Whoever takes a lock at one place meant to take it at the other as well.
         (true, false) | (false, true) => change(10, "a lock is held at one access only"),
