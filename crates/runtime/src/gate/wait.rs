@@ -9,8 +9,10 @@ use crate::common::futex::{futex_wait, raw_syscall};
 use super::threads::{self, Activity, Pending, ThreadState};
 use super::{files, joins, signals, state};
 
-/// How often a waiting thread looks whether the others are blocked.
+/// How often a waiting thread looks whether the others are blocked…
 const LOOK_NANOS: u64 = 5_000_000;
+/// …and how rarely while they are busy: a look costs more than the wait.
+const RARE_LOOK_NANOS: u64 = 8 * LOOK_NANOS;
 /// A leader performs one instruction; this is for one that never comes back.
 const FOLLOW_US: u64 = 2_000_000;
 /// How long a step may be entered without finishing before the next one may go.
@@ -133,7 +135,7 @@ fn finish_access(thread: &ThreadState, gate: u32) {
 fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u64) {
     let word = state::word(thread);
     let begin = now_us();
-    let (mut looks, mut last_busy) = (0, begin);
+    let (mut looks, mut last_busy, mut pause) = (0, begin, LOOK_NANOS);
     let _held = idle_us.map(|_| threads::count_as_blocked());
     loop {
         if word.load(Ordering::Acquire) != seen {
@@ -143,16 +145,18 @@ fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u
         if waited >= limit_us {
             return (Wake::TimedOut, waited);
         }
-        let slice = ((limit_us - waited) * 1000).min(LOOK_NANOS);
+        let slice = ((limit_us - waited) * 1000).min(pause);
         futex_wait(word, seen, Some(slice));
         if let Some(idle_us) = idle_us
             && word.load(Ordering::Acquire) == seen
         {
             let (others, now) = (threads::others(), now_us());
             looks = if others == Activity::Blocked { looks + 1 } else { 0 };
-            if others == Activity::Busy {
+            let is_busy = others == Activity::Busy;
+            if is_busy {
                 last_busy = now;
             }
+            pause = if is_busy { (2 * pause).min(RARE_LOOK_NANOS) } else { LOOK_NANOS };
             if looks >= 3 {
                 return (Wake::OthersBlocked, now - begin);
             }
