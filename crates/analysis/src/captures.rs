@@ -23,7 +23,7 @@ use crate::effects::{Effect, Entry};
 use crate::loops::induction;
 use crate::pointsto::CallSite;
 use crate::state::MAX_CHAIN;
-use crate::sym::{Atom, LOCAL, Oracle, Sym, SymTable};
+use crate::sym::{Atom, LOCAL, Sym, SymTable, Unknowing};
 use crate::threads::{MAIN, RootId};
 
 /// A part of the object that a thread is started with.
@@ -62,18 +62,6 @@ struct Body<'a> {
     function: &'a Function,
     cfg: Cfg,
     syms: SymTable,
-}
-
-struct Nothing;
-
-impl Oracle for Nothing {
-    fn is_stable(&self, _inst: u32) -> bool {
-        false
-    }
-
-    fn result_of(&self, _inst: u32) -> Option<Sym> {
-        None
-    }
 }
 
 /// `offset` bytes into which instruction's result a value points.
@@ -132,7 +120,7 @@ impl Instantiation<'_> {
     fn body(&self, id: FunctionId) -> Body<'_> {
         let function = self.program.module.function(id);
         let cfg = Cfg::new(function);
-        let syms = SymTable::new(function, &cfg, &self.program.module.types, &Nothing);
+        let syms = SymTable::new(function, &cfg, &self.program.module.types, &Unknowing);
         Body { id, function, cfg, syms }
     }
 

@@ -25,17 +25,17 @@ pub fn induction(
 ) -> Option<Induction> {
     let instruction = &function.instructions[phi as usize];
     let Op::Phi { incoming } = &instruction.op else { return None };
-    // A narrow counter comes round to values that it had before.
-    if matches!(types.get(instruction.ty), Type::Int { bits } if *bits < 32) {
-        return None;
-    }
+    let bits = match types.get(instruction.ty) {
+        Type::Int { bits } => *bits,
+        _ => 64,
+    };
     let block = cfg.block_of[phi as usize];
     let body = cfg.loop_at(block)?;
     let index = cfg.headed[block as usize] as usize;
     let (mut start, mut step) = (None, None);
     for edge in incoming {
         if body.contains(edge.block.0) {
-            let grown = step_of(function, &edge.value, phi)?;
+            let grown = step_of(function, &edge.value, phi, bits)?;
             if grown == 0 || step.is_some_and(|known| known != grown) {
                 return None;
             }
@@ -48,20 +48,42 @@ pub fn induction(
             start = Some(value);
         }
     }
+    let step = step?;
     let bound = bound(function, cfg, syms, types, index, phi);
-    Some(Induction { start: start?, step: step?, index: index as u32, bound })
+    if comes_round(bits, step, bound.as_ref()) {
+        return None;
+    }
+    let bound = bound.map(|bound| bound.value);
+    Some(Induction { start: start?, step, index: index as u32, bound })
 }
 
-fn step_of(function: &Function, value: &Value, phi: u32) -> Option<i64> {
+/// As many threads as a system has at a time.
+const MOST_ROUNDS: u64 = 1 << 22;
+
+/// Whether a counter may come round to values that it had before, for it is narrow or its step wide.
+fn comes_round(bits: u32, step: i64, bound: Option<&Bound>) -> bool {
+    if bits < 32 {
+        return true;
+    }
+    let most = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    let ends = |bound: &Bound| {
+        let last = bound.value.as_constant().and_then(|value| u64::try_from(value).ok());
+        // Signed numbers do not overflow.
+        bound.signed || last.is_some_and(|last| last <= most - step.unsigned_abs().min(most))
+    };
+    most / step.unsigned_abs() < MOST_ROUNDS && !bound.is_some_and(ends)
+}
+
+fn step_of(function: &Function, value: &Value, phi: u32, width: u32) -> Option<i64> {
     let Value::Inst(InstId(inst)) = value else { return None };
     match &function.instructions[*inst as usize].op {
         Op::Binary { op, left: Value::Inst(InstId(left)), right: Value::Int { bits, .. } }
             if *left == phi =>
         {
-            let by = *bits as i32 as i64;
+            let by = if width <= 32 { i64::from(*bits as i32) } else { *bits as i64 };
             match op {
                 BinaryOp::Add => Some(by),
-                BinaryOp::Sub => Some(-by),
+                BinaryOp::Sub => by.checked_neg(),
                 _ => None,
             }
         }
@@ -74,6 +96,12 @@ fn step_of(function: &Function, value: &Value, phi: u32) -> Option<i64> {
     }
 }
 
+struct Bound {
+    value: Sym,
+    /// Whether it is compared as a signed number.
+    signed: bool,
+}
+
 /// What the counter is compared with where the loop is left when it is done. There may be other
 /// ways out; whoever relies on all rounds having been made looks at this one alone.
 fn bound(
@@ -83,7 +111,7 @@ fn bound(
     types: &TypeTable,
     index: usize,
     phi: u32,
-) -> Option<Sym> {
+) -> Option<Bound> {
     let body = &cfg.loops[index];
     let end = function.blocks[body.header as usize].end.index();
     let Op::Branch { condition: Value::Inst(condition), then, otherwise } =
@@ -110,13 +138,12 @@ fn bound(
     if counter.as_atom() != Some(&Atom::Inst(LOCAL, phi)) {
         return None;
     }
-    let bound = syms.value(right, types)?;
+    let value = syms.value(right, types)?;
+    use CompareOp::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+    let signed = matches!(op, Sge | Sgt | Sle | Slt);
     match (op, stays) {
-        (CompareOp::Slt | CompareOp::Ult | CompareOp::Ne, true)
-        | (CompareOp::Sge | CompareOp::Uge | CompareOp::Eq, false) => Some(bound),
-        (CompareOp::Sle | CompareOp::Ule, true) | (CompareOp::Sgt | CompareOp::Ugt, false) => {
-            Some(bound.shifted(1))
-        }
+        (Slt | Ult | Ne, true) | (Sge | Uge | Eq, false) => Some(Bound { value, signed }),
+        (Sle | Ule, true) | (Sgt | Ugt, false) => Some(Bound { value: value.shifted(1), signed }),
         _ => None,
     }
 }

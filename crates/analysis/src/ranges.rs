@@ -16,7 +16,7 @@ use crate::contexts::GuardedAccess;
 use crate::digests::{Digest, Whole};
 use crate::loops::induction;
 use crate::pointsto::gcd;
-use crate::sym::{Atom, Frame, Oracle, Sym, SymTable};
+use crate::sym::{Atom, Frame, Sym, SymTable, Unknowing};
 
 pub struct Ranges;
 
@@ -73,18 +73,6 @@ impl Flows {
     ) -> Arc<(Cfg, SymTable)> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(function).or_insert_with(|| Arc::new(new())).clone()
-    }
-}
-
-struct Nothing;
-
-impl Oracle for Nothing {
-    fn is_stable(&self, _: u32) -> bool {
-        false
-    }
-
-    fn result_of(&self, _: u32) -> Option<Sym> {
-        None
     }
 }
 
@@ -165,7 +153,7 @@ impl Whole<'_> {
         let body = module.function(function);
         self.flows.of(function, || {
             let cfg = Cfg::new(body);
-            let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
+            let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
             (cfg, syms)
         })
     }

@@ -250,9 +250,7 @@ impl<'a> Scan<'a> {
                 Effect::Free { pointer } => {
                     // Nobody joins by a handle that was freed, nor loads from what was.
                     if let Some(value) = arguments.get(pointer as usize) {
-                        let soiled = self.soiled.clone();
-                        self.write(id, inst, value, OPEN, false);
-                        self.soiled = soiled;
+                        self.change(id, inst, value, OPEN, false);
                         if self.phases.is_late(id, inst) {
                             let points = self.points(id, value);
                             let freed = points.iter().filter(|at| !self.points.is_on_stack(**at));
@@ -284,13 +282,20 @@ impl<'a> Scan<'a> {
     }
 
     fn write(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
-        // A container of threads does nothing to its elements but what its members mean.
-        let handle = handle && self.effects.member(id).is_none();
-        let late = self.phases.is_late(id, inst);
         for &location in self.points(id, address).iter() {
             if self.started.contains(&location.object) && !self.allocates(id, address, location) {
                 self.soiled.insert(location.object);
             }
+        }
+        self.change(id, inst, address, size, handle);
+    }
+
+    /// Memory is not what it was: written, or freed.
+    fn change(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
+        // A container of threads does nothing to its elements but what its members mean.
+        let handle = handle && self.effects.member(id).is_none();
+        let late = self.phases.is_late(id, inst);
+        for &location in self.points(id, address).iter() {
             if late {
                 let list = self.late.entry(location.object).or_default();
                 if !list.contains(&(location, size)) {

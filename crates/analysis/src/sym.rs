@@ -202,6 +202,19 @@ pub trait Oracle {
     fn result_of(&self, inst: u32) -> Option<Sym>;
 }
 
+/// Knows nothing but the function itself.
+pub struct Unknowing;
+
+impl Oracle for Unknowing {
+    fn is_stable(&self, _: u32) -> bool {
+        false
+    }
+
+    fn result_of(&self, _: u32) -> Option<Sym> {
+        None
+    }
+}
+
 /// The symbolic value of every instruction of one function.
 #[derive(Debug, Default)]
 pub struct SymTable {

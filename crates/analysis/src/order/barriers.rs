@@ -19,7 +19,7 @@ use crate::cfg::Cfg;
 use crate::digests::Whole;
 use crate::loops::induction;
 use crate::pointsto::{CallSite, Location};
-use crate::sym::{Oracle, Sym, SymTable};
+use crate::sym::{Sym, SymTable, Unknowing};
 use crate::threads::{MAIN, RootId};
 
 pub struct Phases {
@@ -216,18 +216,6 @@ fn stretches(timeline: &Timeline, event: &Event) -> Option<Vec<Stretch>> {
     Some(all)
 }
 
-struct Nothing;
-
-impl Oracle for Nothing {
-    fn is_stable(&self, _: u32) -> bool {
-        false
-    }
-
-    fn result_of(&self, _: u32) -> Option<Sym> {
-        None
-    }
-}
-
 /// How many threads ever run the root, at most.
 pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sym> {
     if is_single(whole, root) {
@@ -249,7 +237,7 @@ pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sy
     let module = &instantiation.program.module;
     let body = module.function(site.0);
     let cfg = Cfg::new(body);
-    let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
+    let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
     let block = cfg.block_of[site.1 as usize];
     let mut around = cfg.loops.iter().filter(|own| own.contains(block));
     let own = around.next()?;
@@ -277,7 +265,7 @@ pub fn count_of(
     let module = &instantiation.program.module;
     let body = module.function(function);
     let cfg = Cfg::new(body);
-    let syms = SymTable::new(body, &cfg, &module.types, &Nothing);
+    let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
     let context = (0u32..)
         .zip(&instantiation.contexts)
         .find(|(_, context)| context.function == function)

@@ -27,6 +27,14 @@ pub struct Hot {
     known: [u64; KNOWN],
 }
 
+/// The layout that instrumented code is made for, with that of the cells in `places`.
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Hot, own) == 0 && offset_of!(Hot, reads) == 8);
+    assert!(offset_of!(Hot, check) == 16 && offset_of!(Hot, left) == 24);
+    assert!(offset_of!(Hot, known) == 32 && KNOWN == 1 << 22);
+};
+
 /// What no cell has.
 const NOBODY: u64 = u64::MAX;
 

@@ -56,7 +56,7 @@ impl Recorder {
 
 /// The usual case, without a call: the thread may go on with its number and finds what its reader
 /// knows. Anything else starts again in `slow_load`. The same is put into the units of programs as
-/// code (`fast.rs` of the instrumentation); this is for those of libraries.
+/// code (`record_fast.rs` of the instrumentation); this is for those of libraries.
 #[inline(always)]
 fn load<const SIZE: u64>(address: u64) -> u64 {
     let hot = hot::current();
