@@ -1,19 +1,20 @@
 //! What gates cost while they are inert, and while one race is being validated (paper 5, section
-//! 4.2): processor time relative to the same program without gates, in interleaved rounds until the
-//! interval is narrow or the time is over.
+//! 4.2): processor time relative to the same program without gates, in rounds until the interval is
+//! narrow or the time is over.
 //!
 //! All candidates of `check` are gated, as in a published build. Validating, one pair of gates that the
 //! program really comes to is the target, with the usual wait: another pair in each round.
 //!
-//! Other processes of the machine only ever make a run dearer, so the lowest tenths of all rounds are
-//! compared, with the 95 % interval that resampling the rounds gives. Runs keep to one processor: how
-//! threads happen to be spread over several changes their cost by half.
+//! The speed of a machine changes from one second to the next by more than gates cost. So a round runs
+//! the two programs side by side on one processor, which turns from one to the other every few
+//! milliseconds: whatever slows it down, slows down both. The median of the rounds' ratios counts,
+//! with the 95 % interval that resampling the rounds gives.
 //!
 //! How many instructions run does not depend on the machine's mood at all, so they are counted, too, by
 //! Valgrind's cachegrind, on less work.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -21,17 +22,17 @@ use anyhow::{Context, ensure};
 use crate::real::{Built, Places, SUBJECTS, report_of};
 
 /// Rounds go on until half of the interval is this narrow, in parts of the native time.
-const NARROW: f64 = 0.002;
+const NARROW: f64 = 0.003;
 const FEWEST_ROUNDS: usize = 12;
 const RESAMPLES: usize = 500;
 
 pub fn run() -> anyhow::Result<()> {
     let places = Places::from_arguments()?;
     println!(
-        "| program | gates | rounds | idle | validating one race | elapsed, validating \
-         | instructions, idle | instructions, validating |"
+        "| program | gates reached | rounds | idle | validating one race | instructions, idle \
+         | instructions, validating |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     for subject in SUBJECTS.iter().filter(|subject| ["pbzip2", "sqlite3"].contains(&subject.name)) {
         if !places.wants(subject.name) {
             continue;
@@ -110,44 +111,44 @@ fn validate(place: &Path, gates: &[u32], round: usize) -> anyhow::Result<String>
 
 fn measure(places: &Places, built: &Built, gated: &Path, gates: &[u32]) -> anyhow::Result<()> {
     let plain = built.plain();
-    // By variant: native, idle, validating.
-    let mut cpu: [Vec<f64>; 3] = Default::default();
-    let mut elapsed: [Vec<f64>; 3] = Default::default();
-    // Once each, unmeasured: files and caches are warm afterwards.
-    cost(&mut command(&plain, built))?;
-    cost(&mut command(gated, built))?;
+    // Each round's ratio to the native program: idle, validating.
+    let mut ratios: [Vec<f64>; 2] = Default::default();
+    // Once, unmeasured: files and caches are warm afterwards.
+    side_by_side([&mut command(&plain, built), &mut command(gated, built)])?;
     let begin = Instant::now();
     let longest = Duration::from_secs(places.seconds);
     loop {
-        let round = cpu[0].len();
-        let narrow = || {
-            round.is_multiple_of(8)
-                && (1..3).all(|which| interval(&cpu[which], &cpu[0]).half() <= NARROW)
-        };
+        let round = ratios[0].len();
+        let narrow =
+            || round.is_multiple_of(8) && ratios.iter().all(|all| interval(all).half() <= NARROW);
         if round >= FEWEST_ROUNDS && (begin.elapsed() >= longest || narrow()) {
             break;
         }
-        // The order changes from round to round, so that a drift of the machine cancels out.
-        for turn in 0..3 {
-            let which = (turn + round) % 3;
-            let mut command = command(if which == 0 { &plain } else { gated }, built);
-            if which == 2 {
-                command.env("RACEWARDEN_GATE", validate(&built.place, gates, round)?);
+        for (which, ratios) in ratios.iter_mut().enumerate() {
+            let mut native = command(&plain, built);
+            let mut gated = command(gated, built);
+            if which == 1 {
+                gated.env("RACEWARDEN_GATE", validate(&built.place, gates, round)?);
             }
-            let (processor, clock) = cost(&mut command)?;
-            cpu[which].push(processor);
-            elapsed[which].push(clock);
+            // Whoever starts first has the processor to itself for a moment.
+            let ratio = if round.is_multiple_of(2) {
+                let [native, gated] = side_by_side([&mut native, &mut gated])?;
+                gated / native
+            } else {
+                let [gated, native] = side_by_side([&mut gated, &mut native])?;
+                gated / native
+            };
+            ratios.push(ratio);
         }
     }
     let counted = Instructions::count(built, &plain, gated, gates)?;
     println!(
-        "| {} | {} | {} | {} | {} | {} | {:.3}x | {:.3}x |",
+        "| {} | {} | {} | {} | {} | {:.3}x | {:.3}x |",
         built.subject.name,
         gates.len(),
-        cpu[0].len(),
-        interval(&cpu[1], &cpu[0]),
-        interval(&cpu[2], &cpu[0]),
-        interval(&elapsed[2], &elapsed[0]),
+        ratios[0].len(),
+        interval(&ratios[0]),
+        interval(&ratios[1]),
         counted.idle,
         counted.validating,
     );
@@ -218,63 +219,59 @@ impl std::fmt::Display for Interval {
     }
 }
 
-/// The ratio of lowest tenths. Rounds are resampled as a whole: what disturbed one run of a round
-/// disturbed the others, too.
-fn interval(costs: &[f64], native: &[f64]) -> Interval {
-    let rounds: Vec<usize> = (0..costs.len()).collect();
-    let ratio_of = |rounds: &[usize]| {
-        let of = |all: &[f64]| lowest_tenth(rounds.iter().map(|&round| all[round]).collect());
-        of(costs) / of(native)
-    };
+fn interval(ratios: &[f64]) -> Interval {
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as usize
     };
-    let mut ratios: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let sample: Vec<usize> = rounds.iter().map(|_| rounds[next() % rounds.len()]).collect();
-            ratio_of(&sample)
-        })
+    let mut medians: Vec<f64> = (0..RESAMPLES)
+        .map(|_| median(ratios.iter().map(|_| ratios[next() % ratios.len()]).collect()))
         .collect();
-    ratios.sort_by(f64::total_cmp);
-    let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
-    Interval { ratio: ratio_of(&rounds), low: at(0.025), high: at(0.975) }
+    medians.sort_by(f64::total_cmp);
+    let at = |part: f64| medians[(part * (medians.len() - 1) as f64) as usize];
+    Interval { ratio: median(ratios.to_vec()), low: at(0.025), high: at(0.975) }
 }
 
-fn lowest_tenth(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 10]
+    values[values.len() / 2]
 }
 
 /// Processor time of a run in seconds.
 pub fn cpu(command: &mut Command) -> anyhow::Result<f64> {
-    Ok(timed(command, "")?.0)
+    processor_time(timed(command, "").spawn()?.wait_with_output()?)
 }
 
-/// Processor and elapsed time of a run on one processor, in seconds.
-fn cost(command: &mut Command) -> anyhow::Result<(f64, f64)> {
-    timed(command, "taskset -c 0")
+/// Processor times of two runs at once on one processor, in seconds.
+fn side_by_side(commands: [&mut Command; 2]) -> anyhow::Result<[f64; 2]> {
+    let [one, other] = commands.map(|command| timed(command, "taskset -c 0").spawn());
+    let (one, other) = (one?, other?);
+    Ok([processor_time(one.wait_with_output()?)?, processor_time(other.wait_with_output()?)?])
 }
 
-/// Processor and elapsed time of a run in seconds, as the shell measures them.
-fn timed(command: &mut Command, wrapper: &str) -> anyhow::Result<(f64, f64)> {
+/// The command under a shell that measures it.
+fn timed(command: &Command, wrapper: &str) -> Command {
     let mut timed = Command::new("bash");
-    let script = format!("TIMEFORMAT='%3U %3S %3R'; time {wrapper} \"$0\" \"$@\" 2>/dev/null");
+    let script = format!("TIMEFORMAT='%3U %3S'; time {wrapper} \"$0\" \"$@\" 2>/dev/null");
     timed.args(["-c", &script]);
-    timed.arg(command.get_program()).args(command.get_args()).stdout(Stdio::null());
+    timed.arg(command.get_program()).args(command.get_args());
+    timed.stdout(Stdio::null()).stderr(Stdio::piped());
     if let Some(place) = command.get_current_dir() {
         timed.current_dir(place);
     }
     for (name, value) in command.get_envs() {
         timed.env(name, value.unwrap_or_default());
     }
-    let output = timed.output()?;
-    ensure!(output.status.success(), "{command:?} failed");
+    timed
+}
+
+fn processor_time(output: Output) -> anyhow::Result<f64> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "a measured run failed: {text}");
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [user, system, real] = numbers[..] else { anyhow::bail!("no times in {text:?}") };
-    Ok((user + system, real))
+    let [user, system] = numbers[..] else { anyhow::bail!("no times in {text:?}") };
+    Ok(user + system)
 }
 
 #[cfg(test)]
@@ -283,11 +280,11 @@ mod tests {
 
     #[test]
     fn disturbed_rounds_count_little() {
-        let same = interval(&[1.0; 10], &[1.0; 10]);
+        let same = interval(&[1.0; 10]);
         assert!((same.ratio - 1.0).abs() < 1e-9 && same.half() < 1e-9);
-        let mut costs = vec![1.01; 30];
-        costs.extend([9.0; 8]);
-        let found = interval(&costs, &[1.0; 38]);
+        let mut ratios = vec![1.01; 30];
+        ratios.extend([9.0; 4]);
+        let found = interval(&ratios);
         assert!((found.ratio - 1.01).abs() < 1e-9 && found.half() < 1e-9);
     }
 }

@@ -89,8 +89,7 @@ pub struct Subject {
     /// Its file below the build folder.
     pub file: &'static str,
     pub cases: &'static [&'static [&'static str]],
-    /// Work for a fraction of a second, many times, to measure what gates cost: a short run has a chance to
-    /// stay undisturbed.
+    /// Work for about a second, to measure what gates cost.
     pub long: &'static [&'static str],
     /// Work that is long beside what every run does once, and short enough to count its instructions.
     pub counted: &'static [&'static str],
@@ -110,7 +109,7 @@ pub const SUBJECTS: [Subject; 5] = [
         target: "sqlite_threads",
         file: "sqlite_threads",
         cases: &[&[]],
-        long: &["15000", "apart"],
+        long: &["60000", "apart"],
         counted: &["8000", "apart"],
     },
     Subject {
@@ -180,7 +179,7 @@ impl Built {
             let output = pack.args(subject.cases[0]).current_dir(&place).output()?;
             std::fs::write(place.join(packed), output.stdout)?;
         }
-        std::fs::write(place.join("long-input"), noise(3_000_000))?;
+        std::fs::write(place.join("long-input"), noise(9_000_000))?;
         std::fs::write(place.join(".built"), "")?;
         Ok(Built { subject, place })
     }

@@ -44,7 +44,12 @@ impl RuntimeMode {
     }
 }
 
-/// Where instrumented objects and programs are kept.
+/// What instrumented objects and programs may take before old ones go.
+const MOST_BUILT_BYTES: u64 = 4 << 30;
+
+/// Where instrumented objects and programs are kept, with room for more.
 pub fn build_cache() -> PathBuf {
-    cache_directory().join("instrumented")
+    let folder = cache_directory().join("instrumented");
+    racewarden_recheck::folder::trim(&folder, MOST_BUILT_BYTES);
+    folder
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -129,7 +130,7 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
         hash.update([0]);
     }
     let object = request.cache.join(format!("{}.o", hex(&hash.finalize())));
-    if object.is_file() {
+    if is_kept(&object) {
         return Ok(object);
     }
     match transform(request, request.pass, index, &pipeline, executable, &object) {
@@ -142,6 +143,15 @@ fn build_object(request: &BuildRequest, index: usize) -> Result<PathBuf, Instrum
         },
     }
     Ok(object)
+}
+
+/// Whether a file of the cache is there. It counts as used now, because those go first that were not used
+/// for longest.
+pub(crate) fn is_kept(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    // Who may not write the time down may still use the file.
+    let _ = file.set_modified(SystemTime::now());
+    true
 }
 
 fn transform(

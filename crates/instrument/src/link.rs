@@ -6,7 +6,7 @@ use std::process::Command;
 use racewarden_capture::{LinkItem, Target, TargetKind, Toolchain};
 use sha2::{Digest, Sha256};
 
-use crate::build::{hex, partial_in};
+use crate::build::{hex, is_kept, partial_in};
 use crate::{BuildRequest, InstrumentError, verifier};
 
 /// What the runtime defines in place of the C library. Shared libraries must bind to it too, also
@@ -100,7 +100,7 @@ pub(crate) fn link(
     let arguments = arguments(request, target, objects);
     let program =
         request.cache.join(format!("{}-{}", key(request, target, &arguments)?, target.name));
-    if program.is_file() {
+    if is_kept(&program) {
         return Ok(program);
     }
     let partial = partial_in(request.cache)?;

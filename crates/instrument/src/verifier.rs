@@ -118,7 +118,7 @@ pub(crate) fn supply(linker: &str, cache: &Path) -> Result<Option<PathBuf>, Inst
     let Some(definitions) = definitions.filter(|all| !all.is_empty()) else { return Ok(None) };
     let text = format!("{COMMON}{}", definitions.concat());
     let object = cache.join(format!("{}-verifier.o", hex(&Sha256::digest(&text)[..16])));
-    if object.is_file() {
+    if crate::build::is_kept(&object) {
         return Ok(Some(object));
     }
     let toolchain = Toolchain::find()?;

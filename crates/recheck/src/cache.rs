@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
+use crate::folder::trim;
+
 /// Bytes in one folder before old files go.
 const MOST_BYTES: u64 = 512 << 20;
 
@@ -83,32 +85,7 @@ impl Cache {
     /// Sees to it that the folders do not grow without end; now and then, as keys have it.
     pub fn trim(&self, key: &Key) {
         if key.0.starts_with('0') {
-            FOLDERS.iter().for_each(|folder| self.trim_folder(folder));
-        }
-    }
-
-    /// Removes the files of a folder that were not used for longest, when it has grown too large.
-    fn trim_folder(&self, folder: &str) {
-        let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return };
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let data = entry.metadata().ok()?;
-                Some((data.modified().ok()?, data.len(), entry.path()))
-            })
-            .collect();
-        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-        if total <= self.most_bytes {
-            return;
-        }
-        files.sort();
-        for (_, bytes, path) in files {
-            if total <= self.most_bytes / 2 {
-                return;
-            }
-            // Another process may have removed it already.
-            let _ = std::fs::remove_file(path);
-            total -= bytes;
+            FOLDERS.iter().for_each(|folder| trim(&self.root.join(folder), self.most_bytes));
         }
     }
 }
@@ -153,7 +130,7 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000 + number);
             file.set_modified(time).expect("a time");
         }
-        cache.trim_folder("things");
+        trim(&folder.path().join("things"), cache.most_bytes);
         let there =
             |number: u64| cache.get::<Vec<u8>>("things", &key(&number.to_string())).is_some();
         assert!(!there(0) && !there(4));

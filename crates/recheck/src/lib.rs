@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+pub mod folder;
 
 use std::path::PathBuf;
 

@@ -27,7 +27,8 @@ const VARIABLES: [(&str, &str); 9] = [
     (
         "RACEWARDEN_CACHE",
         "where derived files go that can always be made again; else below \
-                          `XDG_CACHE_HOME`, else below `~/.cache`",
+                          `XDG_CACHE_HOME`, else below `~/.cache`. Built programs take at most 4 GiB \
+                          there: those not used for longest go",
     ),
     ("RACEWARDEN_CLANG", "the clang-22 to use, when it is not the one on `PATH`"),
     (

@@ -5,6 +5,7 @@
 //! moment: until the other threads are gone, or nothing has happened for a while. Any such run
 //! could have been the program's own.
 
+use super::clock::processor_nanos;
 use super::futex::raw_syscall;
 
 const STEP_MS: u64 = 10;
@@ -50,23 +51,6 @@ fn threads() -> u64 {
     };
     // The folder has a link for each thread, one for itself and one from its parent.
     if result == 0 { (status.st_nlink as u64).saturating_sub(2).max(1) } else { 1 }
-}
-
-fn processor_nanos() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills the structure.
-    unsafe {
-        raw_syscall(
-            libc::SYS_clock_gettime,
-            libc::CLOCK_PROCESS_CPUTIME_ID as usize,
-            &raw mut time as usize,
-            0,
-            0,
-            0,
-            0,
-        );
-    }
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn sleep(millis: u64) {

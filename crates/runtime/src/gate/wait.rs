@@ -1,18 +1,22 @@
 //! A thread at a gate: asks what to do, and waits as it is told.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visit, Wake};
 
 use crate::common::futex::{futex_wait, raw_syscall};
+use crate::common::clock::{monotonic_nanos, processor_nanos, thread_nanos};
 
 use super::threads::{self, Activity, Pending, ThreadState};
 use super::{files, joins, signals, state};
 
 /// How often a waiting thread looks whether the others are blocked…
 const LOOK_NANOS: u64 = 5_000_000;
-/// …and how rarely while they are busy: a look costs more than the wait.
+/// …and how rarely while they are busy: waking up takes the processor from them.
 const RARE_LOOK_NANOS: u64 = 8 * LOOK_NANOS;
+/// When the program used so much processor time since the last look, somebody works; asking the kernel
+/// about each thread costs a hundred times more than that.
+const WORK_NANOS: u64 = 100_000;
 /// A leader performs one instruction; this is for one that never comes back.
 const FOLLOW_US: u64 = 2_000_000;
 /// How long a step may be entered without finishing before the next one may go.
@@ -136,6 +140,7 @@ fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u
     let word = state::word(thread);
     let begin = now_us();
     let (mut looks, mut last_busy, mut pause) = (0, begin, LOOK_NANOS);
+    let mut work = Work::new();
     let _held = idle_us.map(|_| threads::count_as_blocked());
     loop {
         if word.load(Ordering::Acquire) != seen {
@@ -150,7 +155,8 @@ fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u
         if let Some(idle_us) = idle_us
             && word.load(Ordering::Acquire) == seen
         {
-            let (others, now) = (threads::others(), now_us());
+            let others = if work.goes_on() { Activity::Busy } else { threads::others() };
+            let now = now_us();
             looks = if others == Activity::Blocked { looks + 1 } else { 0 };
             let is_busy = others == Activity::Busy;
             if is_busy {
@@ -164,6 +170,31 @@ fn wait(thread: u32, seen: u32, limit_us: u64, idle_us: Option<u64>) -> (Wake, u
                 return (Wake::OthersIdle, now - begin);
             }
         }
+    }
+}
+
+/// Processor time of the program, without what held threads take to look around.
+struct Work {
+    own: u64,
+    done: u64,
+}
+
+/// What all held threads have taken so far.
+static HELD_NANOS: AtomicU64 = AtomicU64::new(0);
+
+impl Work {
+    fn new() -> Self {
+        let held = HELD_NANOS.load(Ordering::Relaxed);
+        Work { own: thread_nanos(), done: processor_nanos().saturating_sub(held) }
+    }
+
+    /// Whether the program got on since this was asked last.
+    fn goes_on(&mut self) -> bool {
+        let own = std::mem::replace(&mut self.own, thread_nanos());
+        let looked = self.own - own;
+        let held = HELD_NANOS.fetch_add(looked, Ordering::Relaxed) + looked;
+        let done = processor_nanos().saturating_sub(held);
+        done.saturating_sub(std::mem::replace(&mut self.done, done)) >= WORK_NANOS
     }
 }
 
@@ -275,18 +306,5 @@ fn wake_standing(except: u32) {
 }
 
 fn now_us() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes the time.
-    unsafe {
-        raw_syscall(
-            libc::SYS_clock_gettime,
-            libc::CLOCK_MONOTONIC as usize,
-            &raw mut time as usize,
-            0,
-            0,
-            0,
-            0,
-        )
-    };
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+    monotonic_nanos() / 1000
 }

@@ -28,8 +28,11 @@ use super::survey::Survey;
 
 /// How many waits in vain one gate may cost in one run.
 const WAITS_PER_GATE: u32 = 6;
-/// The same where the orders say which visits to hold.
-const WAITS_AT_CHOSEN: u32 = 5;
+/// The same where the orders say which visits to hold, in the cheapest waits: those that end because nobody
+/// else can move. Whoever is held with a lock that all need may be let go at each visit but the last.
+const WAITS_AT_CHOSEN: u32 = 60;
+/// What any other wait there counts as.
+const LONG_WAIT: u32 = 12;
 
 /// A thread stands right before an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +95,7 @@ struct GateState {
     memberships: Vec<(usize, usize)>,
     reached: bool,
     reached_concurrently: bool,
+    /// In waits, or where visits are chosen in short waits.
     waits_in_vain: u32,
     /// Whether it will hold nobody any more, whatever its targets.
     spent: bool,
@@ -446,9 +450,11 @@ impl Orchestrator {
             Wake::OthersBlocked => self.events.push(Event::OthersBlocked { gate }),
             Wake::Called | Wake::TimedOut => self.events.push(Event::TimedOut { gate }),
         }
+        let is_chosen = !self.hold_at.is_empty();
         if let Some(state) = self.gates.get_mut(&gate) {
-            state.waits_in_vain += 1;
-            if self.hold_at.is_empty() {
+            let is_long = is_chosen && wake != Wake::OthersBlocked;
+            state.waits_in_vain += if is_long { LONG_WAIT } else { 1 };
+            if !is_chosen {
                 let spread = 1 << state.waits_in_vain.min(16);
                 state.skip = spread - 1 + mix(self.seed, u64::from(gate)) % spread;
             }
