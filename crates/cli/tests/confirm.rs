@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use racewarden_finding::{AccessKind, Engine, Race, Report, Site, Verdict};
+use racewarden_finding::{AccessKind, Engine, Note, NoteKind, Race, Report, Site, Verdict};
 
 struct Annotated {
     path: PathBuf,
@@ -304,6 +304,62 @@ fn without_a_report_all_engines_find_the_candidates() {
         assert!(engines.contains(&engine), "{engine:?} is missing: {report:?}");
     }
     assert_eq!(report.races[0].verdict, Verdict::Harmful);
+}
+
+/// A program that refuses writable code to everyone in its process, as hardened systems do.
+const HARDENED: &str = r#"
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int mprotect(void *from, size_t length, int how) {
+    if ((how & PROT_WRITE) && (how & PROT_EXEC)) {
+        errno = EACCES;
+        return -1;
+    }
+    return (int)syscall(SYS_mprotect, from, length, how);
+}
+
+static int balance;
+static void *deposit(void *unused) {
+    balance++;
+    return unused;
+}
+
+int main(void) {
+    pthread_t one, other;
+    pthread_create(&one, 0, deposit, 0);
+    pthread_create(&other, 0, deposit, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_system_that_keeps_code_as_it_is_weakens_the_result() {
+    let cache = tempfile::tempdir().unwrap();
+    let source = cache.path().join("hardened.c");
+    std::fs::write(&source, HARDENED).unwrap();
+    let candidates = cache.path().join("candidates.json");
+    let check = racewarden(cache.path())
+        .args(["check", "--format", "json", "--no-ledger", "-o"])
+        .args([&candidates, &source])
+        .output()
+        .unwrap();
+    assert_eq!(check.status.code(), Some(1), "{check:?}");
+    let output = racewarden(cache.path())
+        .args(["confirm", "--format", "json", "--no-ledger", "--report"])
+        .args([&candidates, &source])
+        .output()
+        .unwrap();
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let told =
+        |note: &Note| note.kind == NoteKind::Weakens && note.text.contains("change its own code");
+    assert!(report.notes.iter().any(told), "{report:?}");
+    assert_eq!(report.races[0].verdict, Verdict::Potential);
 }
 
 #[test]

@@ -217,7 +217,7 @@ pub fn confirm(
     }
     campaign.conclude_into(&mut report.races);
     report.stats.insert("confirm_runs".to_owned(), campaign.runs.into());
-    note_natural_failure(&campaign, report);
+    note_hindrances(&campaign, report);
     report.conclusion = conclude(&report.races, &report.notes, false);
     Ok(())
 }
@@ -251,7 +251,11 @@ fn note_missing(gated: &GatedProgram, report: &mut Report) {
     }
 }
 
-fn note_natural_failure(campaign: &Campaign, report: &mut Report) {
+fn note_hindrances(campaign: &Campaign, report: &mut Report) {
+    if campaign.gates_were_shut {
+        let text = "the system does not let a program change its own code, so not every candidate could be steered";
+        report.notes.push(Note::weakens(Engine::Confirm, text));
+    }
     let Some(natural) = &campaign.natural else { return };
     if let Some(violation) = &natural.violation {
         let kind = violation.kind.as_str();

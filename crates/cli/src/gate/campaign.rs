@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use racewarden_capture::Unit;
-use racewarden_schedule::gate::{Order, Orders};
+use racewarden_schedule::gate::{Event, Order, Orders};
 
 use super::build::GatedProgram;
 use super::plan::{MANY, Plan, Stalk, meeting_run};
@@ -48,6 +48,8 @@ pub struct Campaign<'a> {
     /// What the program does by itself.
     pub natural: Option<RunEnd>,
     pub runs: u64,
+    /// Whether the system kept gates from doing anything.
+    pub gates_were_shut: bool,
     /// Gates at which threads were held for long, and which of their visits.
     pub(super) stalked: BTreeSet<(Stalk, u32)>,
     begin: Instant,
@@ -72,6 +74,7 @@ impl<'a> Campaign<'a> {
             targets,
             natural: None,
             runs: 0,
+            gates_were_shut: false,
             stalked: BTreeSet::new(),
             begin,
             end: limits.time,
@@ -179,7 +182,9 @@ impl<'a> Campaign<'a> {
         let limit = (self.natural_duration() * 10 + waits + Duration::from_secs(5))
             .min(self.limits.run_time);
         self.runs += 1;
-        self.program.run(orders, limit)
+        let end = self.program.run(orders, limit)?;
+        self.gates_were_shut |= end.events.contains(&Event::Shut);
+        Ok(end)
     }
 
     /// Runs with the wanted targets, as many at a time as one run has waits for.

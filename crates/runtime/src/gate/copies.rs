@@ -5,11 +5,13 @@
 //! The gate pass lets these functions begin with five bytes that do nothing. A jump to the copy is
 //! written over them, by one store to eight aligned bytes: a thread that comes by meanwhile runs the old
 //! instruction or the new one, and no thread ever stands between them. So functions without an active
-//! gate cost one empty instruction. A system that lets no code be changed gets no gates.
+//! gate cost one empty instruction. A system that lets no code be changed gets no gates, and is told of.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use racewarden_schedule::gate::Event;
 
 use super::__racewarden_gate_flags;
 use crate::common::futex::SpinLock;
@@ -156,6 +158,7 @@ fn change(entries: &[Entry], wanted: impl Fn(&Entry) -> u64) {
         };
         let code = libc::PROT_READ | libc::PROT_EXEC;
         if !protect(code | libc::PROT_WRITE) {
+            super::files::report(&[Event::Shut]);
             continue;
         }
         for entry in group {

@@ -51,6 +51,8 @@ pub struct Visit {
 pub enum Event {
     /// The runtime took its orders.
     Started,
+    /// The system does not let the program change its own code: some gates can do nothing.
+    Shut,
     /// First visit of a gate, and first visit of it while more than one thread lived.
     Reached { gate: u32, concurrent: bool },
     /// In a run where nobody waits: two threads came to the two sides on common memory, at these
@@ -100,6 +102,7 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Started => write!(f, "started 1"),
+            Event::Shut => write!(f, "shut"),
             Event::Reached { gate, concurrent } => {
                 write!(f, "reached {gate} {}", u8::from(*concurrent))
             }
@@ -144,6 +147,7 @@ impl Event {
         let words: Vec<&str> = line.split(' ').collect();
         Some(match words.as_slice() {
             ["started", "1"] => Event::Started,
+            ["shut"] => Event::Shut,
             ["reached", gate, flag] => {
                 Event::Reached { gate: gate.parse().ok()?, concurrent: *flag == "1" }
             }
@@ -234,6 +238,7 @@ mod tests {
         };
         let events = [
             Event::Started,
+            Event::Shut,
             Event::Reached { gate: 3, concurrent: true },
             Event::Near { target: 4, earlier: visit("main.1"), later: visit("main"), ended: true },
             Event::Forgot { gate: 3 },
