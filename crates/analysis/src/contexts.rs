@@ -147,7 +147,7 @@ impl<'a> Instantiation<'a> {
             if let Some(summary) = self.summaries.get(start.index())
                 && let Some(end) = joined_exit(summary)
             {
-                compose(&mut state, &end, &[], &|_| None);
+                compose(&mut state, &end, &[], &|_| None, &|_| None);
                 state.held.clear();
             }
         }
@@ -369,6 +369,8 @@ impl<'a> Instantiation<'a> {
     pub fn absolute(&self, id: ContextId, relative: &Path) -> Path {
         let mut path = self.contexts[id as usize].entry.clone();
         let context = &self.contexts[id as usize];
+        let bind = |atom: &Atom| self.bind(id, atom);
+        let targets = |lock: &Sym| self.lock_targets(lock);
         if context.merged && !relative.threads.is_empty() {
             let mut relative = relative.clone();
             let threads: BTreeMap<CreateId, Live> = relative
@@ -388,10 +390,10 @@ impl<'a> Instantiation<'a> {
                 })
                 .collect();
             relative.threads = threads.into();
-            compose(&mut path, &relative, &[], &|atom| self.bind(id, atom));
+            compose(&mut path, &relative, &[], &bind, &targets);
             return path;
         }
-        compose(&mut path, relative, &context.chain, &|atom| self.bind(id, atom));
+        compose(&mut path, relative, &context.chain, &bind, &targets);
         path
     }
 

@@ -162,6 +162,13 @@ impl Instantiation<'_> {
         }
     }
 
+    /// Where a lock may be that is named by this value, if that is known.
+    pub(crate) fn lock_targets(&self, lock: &Sym) -> Option<Vec<Location>> {
+        let found = self.locations_of(lock)?;
+        let known = !found.iter().any(|at| self.points.in_blob(at.object));
+        (known && !found.is_empty()).then_some(found)
+    }
+
     /// Where a value may point, from the objects its atoms stand for.
     pub fn locations_of(&self, sym: &Sym) -> Option<Vec<Location>> {
         let mut bases: Vec<Location> = Vec::new();

@@ -168,12 +168,12 @@ impl Instantiation<'_> {
         match summaries.as_slice() {
             [only] if root != MAIN && returns(&only) => {
                 if let Some(end) = joined_exit(only) {
-                    compose(&mut state, &end, &[], &|_| None);
+                    compose(&mut state, &end, &[], &|_| None, &|_| None);
                 }
             }
             all => {
                 for summary in all {
-                    compose(&mut state, &summary.possible, &[], &|_| None);
+                    compose(&mut state, &summary.possible, &[], &|_| None, &|_| None);
                 }
             }
         }

@@ -19,6 +19,7 @@ mod demangle;
 mod effect;
 mod lookup;
 mod operand;
+mod strings;
 mod table;
 
 pub use demangle::plain_name;

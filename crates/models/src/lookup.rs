@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::table::{self, Bodies, Error, Table};
-use crate::{Effect, plain_name};
+use crate::{Effect, plain_name, strings};
 
 /// What one function does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +138,9 @@ impl Models {
         if let Some(model) = self.exact.get(symbol) {
             return Some(model);
         }
+        if let Some(alike) = strings::of_plain_characters(symbol) {
+            return self.lookup(&alike);
+        }
         let longest = |list: &'_ [(String, Arc<Model>)], name: &str| {
             list.iter().position(|(prefix, _)| name.starts_with(prefix.as_str()))
         };
@@ -207,6 +210,9 @@ mod tests {
         assert_eq!(name("__VERIFIER_atomic_swap"), Some("__VERIFIER_atomic_*"));
         assert_eq!(name("llvm.va_start.p0"), Some("llvm.va_start.*"), "the longest prefix wins");
         assert_eq!(name("no_such_function"), None);
+        let pushes = "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9push_backEc";
+        let bytes = "_ZNSt7__cxx1112basic_stringIhSt11char_traitsIhESaIhEE9push_backEh";
+        assert_eq!(name(bytes), Some(pushes), "strings of other bytes are strings");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
-use racewarden_ir::{Assembly, Callee, Function, FunctionId, Op, Value};
+use racewarden_ir::{ArgId, Assembly, Callee, Function, FunctionId, InstId, Op, Value};
 
 use super::edges::assume;
 use super::handles::RESULT;
@@ -90,6 +90,24 @@ impl Flow<'_> {
             return Sym::atom(Atom::Global(global)).shifted(*offset);
         }
         sym
+    }
+
+    /// Where a lock may be that is named by this value, if that is known.
+    pub(super) fn lock_targets(&self, lock: &Sym) -> Option<Vec<Location>> {
+        let [(atom, 1)] = lock.terms.as_slice() else { return None };
+        let value = match atom {
+            Atom::Inst(LOCAL, inst) => Value::Inst(InstId(*inst)),
+            Atom::Argument(LOCAL, index) if (*index as usize) < self.function.params.len() => {
+                Value::Arg(ArgId(*index))
+            }
+            _ => return None,
+        };
+        let mut points = self.points(&value).into_owned();
+        for location in &mut points {
+            location.offset = location.offset.wrapping_add(lock.offset);
+        }
+        let known = !points.iter().any(|at| self.env.points.in_blob(at.object));
+        (known && !points.is_empty()).then_some(points)
     }
 
     pub(super) fn released(&self, held: Option<Held>) -> Released {
@@ -214,7 +232,8 @@ impl Flow<'_> {
                 if kind == CallKind::Member && !effect.overwritten.is_empty() {
                     effect.to_mut().leave_elements();
                 }
-                compose(&mut path, &effect, &[(self.id, inst)], &bind);
+                let targets = |lock: &Sym| self.lock_targets(lock);
+                compose(&mut path, &effect, &[(self.id, inst)], &bind, &targets);
                 for index in &exit.path.escaped_arguments {
                     if let Some(Some(sym)) = arguments.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(&mut path));

@@ -2,19 +2,30 @@
 
 use std::sync::Arc;
 
-use crate::pointsto::CallSite;
+use crate::pointsto::{CallSite, Location};
 use crate::state::{HandleRange, Held, Live, Path, Released};
 use crate::sym::{Atom, LOCAL, Sym};
 
+/// Says where a pointer of the caller's may lead, if that is known.
+pub type Targets<'a> = dyn Fn(&Sym) -> Option<Vec<Location>> + 'a;
+
 /// Applies a callee's relative effect to the caller's path (RELAY's `lockUpdate`, Figure 3).
+///
+/// A lock that the callee gets as an argument is one of those that any caller passes; here it is one
+/// of those that this caller does (`targets`).
 pub fn compose(
     path: &mut Path,
     effect: &Path,
     callers: &[CallSite],
     bind: &impl Fn(&Atom) -> Option<Sym>,
+    targets: &Targets<'_>,
 ) {
     for released in &effect.released {
         let lock = released.lock.as_ref().and_then(|lock| lock.substitute(bind));
+        let points = match (&released.lock, &lock) {
+            (Some(inner), Some(lock)) => narrowed(&released.points, inner, lock, targets),
+            _ => released.points.clone(),
+        };
         // The callee may have released it more than once.
         let is_it = |held: &Held| held.count != 1 && Some(&held.lock) == lock.as_ref();
         if path.held.iter().any(is_it) {
@@ -24,10 +35,10 @@ pub fn compose(
         }
         path.released.put(Released {
             lock: lock.clone(),
-            points: released.points.clone(),
+            points: points.clone(),
             any: released.any,
         });
-        path.release(Released { lock, points: released.points.clone(), any: released.any });
+        path.release(Released { lock, points, any: released.any });
     }
     let acquired: Vec<Sym> =
         effect.acquired.iter().filter_map(|lock| lock.substitute(bind)).collect();
@@ -42,7 +53,8 @@ pub fn compose(
     for held in &effect.held {
         let Some(lock) = held.lock.substitute(bind) else { continue };
         let after = held.after.iter().filter_map(|lock| lock.substitute(bind)).collect();
-        path.acquire(Held { lock, after, ..held.clone() });
+        let points = narrowed(&held.points, &held.lock, &lock, targets);
+        path.acquire(Held { lock, after, points, ..held.clone() });
     }
     for handle in &effect.overwritten {
         // A variable of the callee's own is gone, and never was one of the caller's.
@@ -97,6 +109,24 @@ pub fn compose(
     }
     if !effect.threads.is_empty() {
         path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
+    }
+}
+
+/// Where the lock may be that the callee names by `inner` and the caller by `lock`.
+fn narrowed(
+    points: &Arc<[Location]>,
+    inner: &Sym,
+    lock: &Sym,
+    targets: &Targets<'_>,
+) -> Arc<[Location]> {
+    // What the callee has found itself is known as well as it can be.
+    let passed = matches!(inner.terms.as_slice(), [(Atom::Argument(LOCAL, _), 1)]);
+    if !passed || points.len() == 1 {
+        return points.clone();
+    }
+    match targets(lock) {
+        Some(found) if points.is_empty() || found.len() < points.len() => found.into(),
+        _ => points.clone(),
     }
 }
 

@@ -374,7 +374,8 @@ impl<'a> Flow<'a> {
             }
             let Some(summary) = (self.summaries)(target) else { continue };
             for path in &mut before {
-                compose(path, &summary.possible, &[(self.id, inst)], &bind);
+                let targets = |lock: &Sym| self.lock_targets(lock);
+                compose(path, &summary.possible, &[(self.id, inst)], &bind, &targets);
                 for index in &summary.possible.escaped_arguments {
                     if let Some(Some(sym)) = syms.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(path));

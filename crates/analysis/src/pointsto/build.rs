@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
+use super::steps::repeated;
 use super::tables::{Only, Tables};
 use super::{CallSite, PointsTo};
 use crate::effects::{Effect, Effects, Entry, Passed};
@@ -64,6 +65,8 @@ struct Builder<'a> {
     exceptions: Node,
     /// Thread-specific data, whatever its key.
     specific: Node,
+    /// Steps of pointers that walk, in the function that is looked at.
+    repeated: FxHashSet<u32>,
 }
 
 /// `api`: functions whose pointer parameters come from outside.
@@ -110,6 +113,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         api: api_location,
         exceptions,
         specific,
+        repeated: FxHashSet::default(),
     };
     builder.initializers();
     for function in module.function_ids() {
@@ -340,6 +344,7 @@ impl Builder<'_> {
 
     fn function(&mut self, function: FunctionId) {
         let body = self.program.module.function(function);
+        self.repeated = repeated(body);
         for (index, instruction) in body.instructions.iter().enumerate() {
             self.instruction(function, index as u32, instruction);
         }
@@ -400,7 +405,10 @@ impl Builder<'_> {
             }
             Op::Address { base, offset, indices } => {
                 if let Some(base) = self.node(f, base) {
-                    let (offset, stride) = folded(*offset, indices);
+                    let (offset, mut stride) = folded(*offset, indices);
+                    if self.repeated.contains(&index) {
+                        stride = u32::try_from(offset.unsigned_abs()).unwrap_or(1);
+                    }
                     self.solver.watch(base, Watch::Shift { to: own, offset, stride });
                 }
             }

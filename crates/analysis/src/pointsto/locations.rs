@@ -2,7 +2,8 @@
 //!
 //! A location is an object with a byte offset, exact or modulo a stride (an array walked by a
 //! variable index). Offsets stay exact while an object has few of them; past [`MAX_LOCATIONS`]
-//! the object is one location, which is sound and keeps pointer increments in loops finite.
+//! a pointer that moves on from one may be at any multiple of its step, and past twice as many the
+//! object is one location, which is sound and keeps pointer increments in loops finite.
 
 use racewarden_ir::{FunctionId, GlobalId};
 use rustc_hash::FxHashMap;
@@ -82,7 +83,8 @@ impl Locations {
             return id;
         }
         let count = &mut self.per_object[location.object as usize];
-        if *count >= MAX_LOCATIONS && location.stride != 1 {
+        let limit = if location.stride == 0 { MAX_LOCATIONS } else { 2 * MAX_LOCATIONS };
+        if *count >= limit && location.stride != 1 {
             return self.intern(Location { object: location.object, offset: 0, stride: 1 });
         }
         *count += 1;
@@ -103,7 +105,12 @@ impl Locations {
             return id;
         }
         let stride = gcd(old.stride, stride);
-        self.intern(Location { object: old.object, offset: old.offset.wrapping_add(by), stride })
+        let mut moved = Location { offset: old.offset.wrapping_add(by), stride, ..old };
+        let full = self.per_object[old.object as usize] >= MAX_LOCATIONS;
+        if full && stride == 0 && !self.ids.contains_key(&moved) {
+            moved.stride = u32::try_from(by.unsigned_abs()).unwrap_or(1);
+        }
+        self.intern(moved)
     }
 }
 
@@ -137,6 +144,17 @@ mod tests {
 
     fn at(offset: i64, stride: u32) -> Location {
         Location { object: 0, offset, stride }
+    }
+
+    #[test]
+    fn steps_past_the_limit_keep_to_their_stride() {
+        let mut locations = Locations::default();
+        let object = locations.object(ObjectKind::Unknown, 0);
+        let mut place = locations.intern(Location { object, offset: 8, stride: 0 });
+        for _ in 0..2 * MAX_LOCATIONS {
+            place = locations.shift(place, 40, 0);
+        }
+        assert_eq!(locations.get(place), Location { object, offset: 8, stride: 40 });
     }
 
     #[test]

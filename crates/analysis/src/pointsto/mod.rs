@@ -12,6 +12,7 @@
 mod build;
 mod locations;
 mod solve;
+mod steps;
 mod tables;
 
 use std::borrow::Cow;
