@@ -481,7 +481,19 @@ impl Digest for ThreadArgument {
 struct ByArgument {
     rest: Sym,
     scale: i64,
+    /// Only the argument's low half counts.
+    half: bool,
 }
+
+impl ByArgument {
+    /// Whether arguments in steps of so much stay different: half a word comes round.
+    fn keeps_apart(&self, step: i64) -> bool {
+        !self.half || step <= MAX_HALF_STEP
+    }
+}
+
+/// Steps of a half word with which it does not come round for all the threads that there may be.
+const MAX_HALF_STEP: i64 = 1 << 16;
 
 impl Whole<'_> {
     fn by_argument(&self, access: &GuardedAccess) -> Option<ByArgument> {
@@ -496,7 +508,8 @@ impl Whole<'_> {
                 });
                 if is_entry && context.root == access.root && found.is_none() {
                     let own = Sym::atom(atom.clone()).scaled(-scale);
-                    found = Some(ByArgument { rest: address.plus(&own), scale: *scale });
+                    let half = inner != atom;
+                    found = Some(ByArgument { rest: address.plus(&own), scale: *scale, half });
                     continue;
                 }
                 return None;
@@ -510,7 +523,7 @@ impl Whole<'_> {
         let root = self.root(a.root);
         let Some(apart) = root.apart.filter(|_| !root.repeated) else { return false };
         let (Some(x), Some(y)) = (self.by_argument(a), self.by_argument(b)) else { return false };
-        if x.scale != y.scale {
+        if x.scale != y.scale || !x.keeps_apart(apart) || !y.keeps_apart(apart) {
             return false;
         }
         // Two allocations never meet, wherever in each the accesses are.
@@ -536,7 +549,9 @@ impl Whole<'_> {
         if live.ended || live.current || live.repeated || apart == i64::MAX {
             return false;
         }
-        let Some(by) = self.by_argument(thread) else { return false };
+        let Some(by) = self.by_argument(thread).filter(|by| by.keeps_apart(apart)) else {
+            return false;
+        };
         let (Some(address), Some(argument)) = (&creator.address, &live.argument) else {
             return false;
         };
