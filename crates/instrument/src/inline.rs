@@ -30,6 +30,7 @@ const BASE: u32 = 56;
 
 /// The cell: see `detect/cell.rs` of the runtime.
 const ATOMIC: u64 = 1 << 8;
+const TAG: u64 = 1 << 9;
 const WRITE: u64 = 1 << 10;
 const EPOCH: u64 = !0 << 44 | 0x7ff << 11;
 
@@ -184,9 +185,8 @@ fn calls(instruction: InstructionValue, function: FunctionValue) -> bool {
 
 fn preamble() -> String {
     "@__racewarden_tls = external hidden thread_local(localexec) global [64 x i8]\n\
-     @__racewarden_table = external hidden global ptr\n\
+     @__racewarden_table = external hidden global [33554432 x ptr]\n\
      !0 = !{!\"branch_weights\", i32 2000, i32 1}\n\
-     !1 = !{}\n\
      attributes #0 = { alwaysinline nounwind sanitize_thread }\n\
      attributes #1 = { nounwind }\n"
         .to_owned()
@@ -222,16 +222,11 @@ fn find_cells(name: &str) -> String {
         "define void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
          start:\n"
     );
-    text += &own("now", NOW, "i64");
     let _ = write!(
         text,
-        "  %watched = icmp ne i64 %now, 0\n  \
-           br i1 %watched, label %find, label %slow, !prof !0\n\
-         find:\n  \
-           %i = ptrtoint ptr %address to i64\n  \
-           %table = load ptr, ptr @__racewarden_table, align 8, !invariant.load !1\n  \
+        "  %i = ptrtoint ptr %address to i64\n  \
            %high = lshr i64 %i, {CHUNK_SHIFT}\n  \
-           %entry = getelementptr ptr, ptr %table, i64 %high\n  \
+           %entry = getelementptr ptr, ptr @__racewarden_table, i64 %high\n  \
            %chunk = load ptr, ptr %entry, align 8\n  \
            %there = icmp ne ptr %chunk, null\n  \
            br i1 %there, label %look, label %slow, !prof !0\n\
@@ -241,7 +236,8 @@ fn find_cells(name: &str) -> String {
            %cells = getelementptr i8, ptr %chunk, i64 %place\n  \
            %first = load atomic i64, ptr %cells monotonic, align 8\n"
     );
-    text
+    // A thread that is not watched has no epoch, 0, and no cell is of that one.
+    text + &own("now", NOW, "i64")
 }
 
 /// The end of every access: `%odd` is zero when nothing is new.
@@ -258,14 +254,16 @@ fn decide(slow: &str) -> String {
     )
 }
 
-/// [`decide`] for an entry point that takes nothing but the address.
+/// [`decide`] for an entry point that takes nothing but the address. The runtime's keep all general
+/// registers, so that the code around loses none of its own to a call that is hardly ever made.
 fn decide_or_call(name: &str) -> String {
     decide(&format!("@__racewarden_slow_{name}(ptr %address)"))
-        + &format!("declare void @__racewarden_slow_{name}(ptr) #1\n")
+        .replace("call void", "call preserve_mostcc void")
+        + &format!("declare preserve_mostcc void @__racewarden_slow_{name}(ptr) #1\n")
 }
 
 /// Who, when and what a cell must have to say enough, its bytes left out. The tag, in a first cell,
-/// only says that somebody looks at the granule just now.
+/// only says that more of them stand beside; a second cell with one is no cell.
 fn needed(write: bool) -> u64 {
     EPOCH | ATOMIC | if write { WRITE } else { 0 }
 }
@@ -280,7 +278,8 @@ fn access(name: String, size: u64, write: bool) -> Entry {
         let (all, wanted) = ((needed | bytes).cast_signed(), wanted | bytes);
         let _ = write!(
             text,
-            "  %has = and i64 %first, {all}\n  \
+            "  %all = or i64 0, {all}\n  \
+               %has = and i64 %first, %all\n  \
                %want = or i64 %now, {wanted}\n"
         );
     } else {
@@ -300,7 +299,21 @@ fn access(name: String, size: u64, write: bool) -> Entry {
         0 => writeln!(text, "  %odd = or i64 %other, 0"),
         _ => writeln!(text, "  %low = and i64 %i, {misaligned}\n  %odd = or i64 %other, %low"),
     };
-    text += &decide_or_call(&name);
+    // Two halves of a granule that belong to two places keep pushing each other to the second cell.
+    let _ = write!(
+        text,
+        "  %newest = icmp eq i64 %odd, 0\n  \
+           br i1 %newest, label %done, label %again, !prof !0\n\
+         again:\n  \
+           %beside = getelementptr i8, ptr %cells, i64 8\n  \
+           %second = load atomic i64, ptr %beside monotonic, align 8\n  \
+           %untagged = or i64 %all, {TAG}\n  \
+           %has.b = and i64 %second, %untagged\n  \
+           %other.b = xor i64 %has.b, %want\n  \
+           %low.b = and i64 %i, {misaligned}\n  \
+           %odd.b = or i64 %other.b, %low.b\n"
+    );
+    text += &decide_or_call(&name).replace("i64 %odd,", "i64 %odd.b,");
     Entry { name, text }
 }
 
@@ -497,7 +510,7 @@ mod tests {
     fn an_access_across_granules_looks_at_both() {
         let body = inlined("  call void @__tsan_unaligned_read4(ptr %p)\n");
         assert_eq!(body.matches("load atomic i64").count(), 2, "{body}");
-        assert!(body.contains("call void @__tsan_unaligned_read4(ptr %p)"), "{body}");
+        assert!(body.contains("call preserve_mostcc void @__tsan_unaligned_read4"), "{body}");
     }
 
     #[test]

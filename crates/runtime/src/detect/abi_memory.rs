@@ -7,6 +7,41 @@ use std::ffi::{c_int, c_void};
 use super::engine::{self, Kind};
 use crate::real;
 
+/// The entry point that inline code calls: passes its return address on, and keeps every general
+/// register but r11, as LLVM's `preserve_mostcc` asks. For other callers that is more than enough.
+macro_rules! keeping_stub {
+    ($name:ident, $body:ident) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rax",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "sub rsp, 8",
+                "mov rsi, qword ptr [rsp + 72]",
+                "call {body}",
+                "add rsp, 8",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "ret",
+                body = sym $body
+            )
+        }
+    };
+}
+
 /// One entry point: address in, return address added, fixed size and kind.
 macro_rules! access {
     ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
@@ -15,11 +50,7 @@ macro_rules! access {
                 engine::access::<$size>(address, $kind, pc);
             }
 
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name() {
-                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
-            }
+            keeping_stub!($name, body);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
@@ -60,11 +91,7 @@ macro_rules! pairs {
                 engine::access_pair(address, $kind, pc);
             }
 
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name() {
-                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
-            }
+            keeping_stub!($name, body);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
@@ -82,11 +109,7 @@ macro_rules! spanning {
                 engine::access::<$size>(address, $kind, pc);
             }
 
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name() {
-                core::arch::naked_asm!("mov rsi, qword ptr [rsp]", "jmp {body}", body = sym body)
-            }
+            keeping_stub!($name, body);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {

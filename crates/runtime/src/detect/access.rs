@@ -59,11 +59,24 @@ pub fn cell_of(thread: &Thread, kind: Kind) -> Option<u64> {
     Some(thread.now | write | atomic)
 }
 
-/// Whether a cell already says what `new` would, so that nothing needs to be done.
+/// Whether a granule's first cell already says what `new` would, so that nothing needs to be done.
 #[inline(always)]
-pub fn says(cell: u64, new: u64) -> bool {
-    let needed = EPOCH | TAG | new & (BYTES | WRITE) | (!new & ATOMIC);
-    (cell ^ (new & !ATOMIC)) & needed == 0
+pub fn says(first: u64, new: u64) -> bool {
+    let needed = EPOCH | new & (BYTES | WRITE) | (!new & ATOMIC);
+    (first ^ (new & !ATOMIC)) & needed == 0
+}
+
+/// The bytes for which a cell already says what `new` would.
+#[inline(always)]
+fn said_by(cell: u64, new: u64) -> u64 {
+    let needed = EPOCH | TAG | new & WRITE | (!new & ATOMIC);
+    if (cell ^ (new & !ATOMIC)) & needed == 0 { cell & BYTES } else { 0 }
+}
+
+/// Whether these bytes are all of the access.
+#[inline(always)]
+fn is_all(said: u64, new: u64) -> bool {
+    !said & new & BYTES == 0
 }
 
 /// What is left of a remembered cell once `new` is remembered too.
@@ -101,10 +114,10 @@ fn left_of(thread: &Thread, cell: u64, new: u64) -> Left {
 /// The two cells after `new`, when both were and stay inline.
 #[inline(always)]
 fn step(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)> {
-    if second & TAG != 0 {
+    if (first | second) & TAG != 0 {
         return None;
     }
-    if says(first, new) || says(second, new) {
+    if is_all(said_by(first, new) | said_by(second, new), new) {
         return Some((first, second));
     }
     match (left_of(thread, first, new), left_of(thread, second, new)) {
@@ -116,23 +129,34 @@ fn step(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)
     }
 }
 
-/// Whether one of the granule's cells says what `new` would. Needs no lock: a cell with the thread's
-/// own epoch is only ever made by the thread itself, so it is enough that the node where it stands
-/// is still the granule's afterwards.
+/// Whether the granule's cells together say what `new` would. Needs no lock: a cell with the
+/// thread's own epoch is only ever made by the thread itself, and goes only when the thread says
+/// more, so it is enough that the node where it stands is still the granule's afterwards.
 #[inline(always)]
 pub fn is_said(granule: &Granule, new: u64) -> bool {
-    if says(granule.first().load(Ordering::Relaxed), new) {
+    let first = granule.first().load(Ordering::Acquire);
+    let said = said_by(first & !TAG, new);
+    if is_all(said, new) {
         return true;
     }
     let second = granule.second().load(Ordering::Acquire);
     match More::of(second) {
-        More::None => says(second, new),
+        More::None => {
+            let said = said | said_by(second, new);
+            is_all(said, new)
+                || first & TAG != 0 && is_all(said | said_beside(granule.beside(), new), new)
+        }
         More::Node(node) | More::Shared(node) => {
-            node.any_now(|cell| says(cell, new))
+            is_all(said | node.all_now(|cell| said_by(cell, new)), new)
                 && granule.second().load(Ordering::Acquire) == second
         }
         More::List(_) => false,
     }
+}
+
+#[inline(always)]
+fn said_beside(cells: &[AtomicU64; 2], new: u64) -> u64 {
+    cells.iter().fold(0, |all, cell| all | said_by(cell.load(Ordering::Relaxed), new))
 }
 
 /// Whether that holds for every byte of a range, `new` being the cell without bytes.
@@ -180,7 +204,8 @@ fn is_any_range_said(address: usize, size: usize, new: u64) -> bool {
 /// As [`step`], with any number of cells. Returns whether the access is dealt with.
 fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let (first, second) = (locked.first(), locked.second());
-    let inline = [second];
+    let [third, fourth] = if first & TAG != 0 { locked.beside() } else { [0, 0] };
+    let inline = [second, third, fourth];
     let node;
     let more: &[u64] = match More::of(second) {
         More::None => &inline,
@@ -192,7 +217,7 @@ fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     };
     let mut kept = [const { MaybeUninit::<u64>::uninit() }; MOST_CELLS + 1];
     let (mut count, mut bytes) = (0, 0);
-    for cell in [first].iter().chain(more) {
+    for cell in [first & !TAG].iter().chain(more) {
         match left_of(thread, *cell, new) {
             Left::Gone(more) => bytes |= more,
             Left::Cell(cell) => {
@@ -210,7 +235,7 @@ fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     if count > 1
         && let Some(shared) = thread.memo.shared(kept)
     {
-        if !granule::is_owned(second) {
+        if first & TAG == 0 && !granule::is_owned(second) {
             let entry = thread.memo.entry(first, second, new);
             (entry.result, entry.known) = ((new | bytes, shared), true);
         }
@@ -239,21 +264,18 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 /// when two threads come at the same instant.
 #[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
-    let (first, second) = (granule.first(), granule.second());
-    if !granule::is_owned(second.load(Ordering::Relaxed)) {
-        let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-        let new = new | site;
-        let locked = Locked::new(granule);
-        let before = (first.load(Ordering::Relaxed), second.load(Ordering::Acquire));
-        if !granule::is_owned(before.1)
-            && let Some(after) = known_step(thread, before, new)
-        {
-            put(first, second, after);
-            return true;
-        }
-        drop(locked);
+    let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
+    let new = new | site;
+    let mut locked = Locked::new(granule);
+    let before = (locked.first(), locked.second());
+    if before.0 & TAG == 0
+        && !granule::is_owned(before.1)
+        && let Some((first, second)) = known_step(thread, before, new)
+    {
+        locked.set(first, second);
+        return true;
     }
-    remember_locked(thread, granule, new, pc)
+    remember_locked(thread, &mut locked, new)
 }
 
 /// Where a granule without cells of its own goes from `before`, when two cells suffice or the
@@ -277,7 +299,7 @@ fn known_step(thread: &mut Thread, before: (u64, u64), new: u64) -> Option<(u64,
 /// itself. Agrees with [`step`].
 #[inline(always)]
 fn own_step(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
-    if second != 0 || (first | new) & ATOMIC != 0 {
+    if second != 0 || (first | new) & (ATOMIC | TAG) != 0 {
         return None;
     }
     if first == 0 {
@@ -293,33 +315,13 @@ fn own_step(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u
     (first & !new & BYTES == 0).then_some((new, 0))
 }
 
-/// Stores the cells. Readers without the lock must find a shared node whole.
-#[inline(always)]
-fn put(first: &AtomicU64, second: &AtomicU64, after: (u64, u64)) {
-    second.store(after.1, Ordering::Release);
-    first.store(after.0, Ordering::Relaxed);
-}
-
-/// As [`remember`], for a granule with cells of its own or that needs them now.
+/// As [`remember`], for a granule with more cells than two or that needs them now.
 #[inline(never)]
-fn remember_locked(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
-    let mut locked = Locked::new(granule);
-    let (first, second) = (locked.first(), locked.second());
-    if says(first, new) {
+fn remember_locked(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
+    if is_said(&locked.granule(), new) {
         return true;
     }
-    if let More::Node(node) = More::of(second)
-        && node.cells().iter().any(|cell| says(*cell, new))
-    {
-        return true;
-    }
-    let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-    let new = new | site;
-    if let Some((first, second)) = step(thread, first, second, new) {
-        locked.set(first, second);
-        return true;
-    }
-    step_many(thread, &mut locked, new)
+    step_many(thread, locked, new)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -343,23 +345,25 @@ pub fn sweep(
             at = end;
             continue;
         }
-        let _locked = Locked::new(shadow::granule_at(chunk, at));
+        let mut locked = Locked::new(shadow::granule_at(chunk, at));
         for (index, [first, second]) in group.iter().enumerate() {
             let before = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
             if says(before.0, new) {
                 continue;
             }
+            locked.turn_to(shadow::granule_at(chunk, at + index));
             if memo.0 != before {
-                let after = match granule::is_owned(before.1) {
+                let after = match before.0 & TAG != 0 || granule::is_owned(before.1) {
                     true => None,
                     false => known_step(thread, before, new),
                 };
                 match after {
                     Some(after) => memo = (before, after),
+                    None if remember_locked(thread, &mut locked, new) => continue,
                     None => return at + index,
                 }
             }
-            put(first, second, memo.1);
+            locked.set(memo.1.0, memo.1.1);
         }
         at = end;
     }

@@ -5,7 +5,7 @@
 //!   | time   | site   | slot  | write | tag | atomic | bytes |
 //! ```
 //! The tag belongs to the place, not to the access: in a granule's second cell it means that the
-//! rest is the address of more cells.
+//! rest is the address of more cells, in its first cell that two more stand beside.
 //!
 //! Threads, times and sites beyond these bits have no cell; what they do is remembered in the wide
 //! form of a [`Record`], in a list, as exactly and more slowly.

@@ -131,7 +131,6 @@ pub fn initialize() {
     tls::set_depth(1);
     super::intercept::memory::prepare();
     options::read();
-    shadow::initialize();
     intern::initialize();
     sync::initialize();
     let main = REGISTRY.add_main();
@@ -232,7 +231,8 @@ pub fn access_pair(address: usize, kind: Kind, pc: usize) {
 
 pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
     let now = tls::now() as u64;
-    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write_bit(kind)) {
+    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write_bit(kind))
+    {
         return;
     }
     if let Some(mut thread) = enter() {

@@ -9,8 +9,10 @@
 
 use super::granule;
 
-/// How often a set of cells must have come before it is shared.
-const OFTEN: u32 = 6;
+/// How often a set of cells must have come before it is shared. Array code brings the same ones by
+/// the thousand; tables that are accessed here and there bring many sets a few times each, and
+/// shared nodes, which are never freed, would only fill memory.
+const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
 

@@ -3,9 +3,9 @@
 //! Two levels: a table with one entry per 4 MiB of address space, and per entry a chunk of shadow
 //! that is mapped when the first access there happens. Nothing sits at a fixed address, so any
 //! layout the kernel chooses works. Per 8 bytes (a granule) a chunk holds two cells (16 bytes, what
-//! the fast path looks at) and the head of the granule's synchronisation objects (4 bytes); pages
-//! of it that are never touched cost nothing. When two cells are not enough, the granule gets a
-//! node or list instead of evicting something.
+//! the fast path looks at), room for two more, and the head of the granule's synchronisation objects
+//! (4 bytes); pages of it that are never touched cost nothing. When four cells are not enough, the
+//! granule gets a node or list instead of evicting something.
 //!
 //! A record in its wide form, for what no cell can hold and for reports, is one word and a site:
 //! ```text
@@ -14,7 +14,8 @@
 //! ```
 //! The tag means that the access was a write.
 
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::arch::global_asm;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::granule::GROUP;
 use crate::common::real::raw_mmap;
@@ -59,21 +60,41 @@ pub struct Chunk {
     /// its shadow may be dropped without looking.
     lists: [AtomicU32; PAGES],
     objects: [AtomicU32; PAGES],
+    /// Two more cells, when the first one's tag says so.
+    beside: [[AtomicU64; 2]; GRANULES],
+    /// Whether any granule of a page had such cells: only then is there something to drop.
+    had_beside: [AtomicBool; PAGES],
 }
 
-/// The table; inline code looks here, too.
-#[unsafe(export_name = "__racewarden_table")]
-static TABLE_BASE: AtomicUsize = AtomicUsize::new(0);
+// The table; inline code looks here, too. It is there from the start, all zeros that cost nothing, so
+// that nobody has to ask where it is or whether it is; and it is not for the Rust compiler to lay out.
+global_asm!(
+    ".section .bss.__racewarden_table,\"aw\",@nobits",
+    ".globl __racewarden_table",
+    ".hidden __racewarden_table",
+    ".p2align 12",
+    ".type __racewarden_table,@object",
+    ".size __racewarden_table, {size}",
+    "__racewarden_table:",
+    ".zero {size}",
+    ".text",
+    size = const TABLE * 8,
+);
+
+unsafe extern "C" {
+    #[link_name = "__racewarden_table"]
+    static CHUNK_TABLE: [AtomicPtr<Chunk>; TABLE];
+}
+
+/// The table's entry for an address.
+#[inline(always)]
+fn entry(address: usize) -> &'static AtomicPtr<Chunk> {
+    // SAFETY: the table is defined above, and a null pointer is a valid entry.
+    unsafe { &CHUNK_TABLE[(address >> CHUNK_SHIFT) & (TABLE - 1)] }
+}
+
 /// How many chunks are mapped, for the memory figures of the report.
 pub static CHUNKS: AtomicU64 = AtomicU64::new(0);
-
-pub fn initialize() {
-    let table = raw_mmap(TABLE * 8);
-    if table.is_null() {
-        crate::common::output::fatal("no address space for the shadow table\n");
-    }
-    TABLE_BASE.store(table as usize, Ordering::Release);
-}
 
 /// The cells of some granules of a chunk, one after the other.
 #[inline(always)]
@@ -99,6 +120,18 @@ impl Granule {
     #[inline(always)]
     pub fn second(&self) -> &'static AtomicU64 {
         &self.chunk.cells[self.index][1]
+    }
+
+    /// Room for two more cells, which belong to the granule when its first one is tagged.
+    #[inline(always)]
+    pub fn beside(&self) -> &'static [AtomicU64; 2] {
+        &self.chunk.beside[self.index]
+    }
+
+    /// Whether the granule's page ever had cells there.
+    #[inline(always)]
+    pub fn had_beside(&self) -> &'static AtomicBool {
+        &self.chunk.had_beside[self.index / PAGE_GRANULES]
     }
 
     /// The lock of the granule's group.
@@ -130,15 +163,8 @@ impl Granule {
 /// The granule of an address whose shadow exists already.
 #[inline(always)]
 pub fn existing(address: usize) -> Option<Granule> {
-    let base = TABLE_BASE.load(Ordering::Relaxed);
-    if base == 0 {
-        return None;
-    }
-    let table = base as *const AtomicPtr<Chunk>;
-    // SAFETY: the index is masked to the table that was mapped.
-    let chunk = unsafe { &*table.add((address >> CHUNK_SHIFT) & (TABLE - 1)) };
     // SAFETY: chunks are mapped once and stay.
-    let chunk = unsafe { chunk.load(Ordering::Acquire).as_ref() }?;
+    let chunk = unsafe { entry(address).load(Ordering::Acquire).as_ref() }?;
     Some(Granule { chunk, index: (address >> 3) & (GRANULES - 1) })
 }
 
@@ -163,13 +189,7 @@ pub fn granule_of_object(address: usize) -> Option<Granule> {
 
 #[cold]
 fn map_chunk(address: usize) -> Option<()> {
-    let base = TABLE_BASE.load(Ordering::Relaxed);
-    if base == 0 {
-        return None;
-    }
-    let table = base as *const AtomicPtr<Chunk>;
-    // SAFETY: the index is masked to the table that was mapped.
-    let entry = unsafe { &*table.add((address >> CHUNK_SHIFT) & (TABLE - 1)) };
+    let entry = entry(address);
     let fresh = raw_mmap(std::mem::size_of::<Chunk>());
     if fresh.is_null() {
         return None;
@@ -212,8 +232,15 @@ pub fn granule_at(chunk: &'static Chunk, index: usize) -> Granule {
 /// Gives the records of whole pages of shadow back to the kernel. The caller made sure that there
 /// are no lists there.
 pub fn drop_pages(chunk: &'static Chunk, range: std::ops::Range<usize>) {
-    let cells = &chunk.cells[range];
+    let cells = &chunk.cells[range.clone()];
     zero(cells.as_ptr() as usize, std::mem::size_of_val(cells));
+    let pages = range.start / PAGE_GRANULES..range.end.div_ceil(PAGE_GRANULES);
+    // Without a tag nobody looks there, so this is about memory alone.
+    let any = |any: bool, had: &AtomicBool| had.swap(false, Ordering::Relaxed) | any;
+    if chunk.had_beside[pages].iter().fold(false, any) {
+        let beside = &chunk.beside[range];
+        zero(beside.as_ptr() as usize, std::mem::size_of_val(beside));
+    }
 }
 
 fn zero(start: usize, size: usize) {
