@@ -20,15 +20,7 @@ fn nanos(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the structure.
     unsafe {
-        raw_syscall(
-            libc::SYS_clock_gettime,
-            clock as usize,
-            &raw mut time as usize,
-            0,
-            0,
-            0,
-            0,
-        );
+        raw_syscall(libc::SYS_clock_gettime, clock as usize, &raw mut time as usize, 0, 0, 0, 0);
     }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -69,7 +69,8 @@ macro_rules! interceptor {
             $(#[$meta])*
             #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn body($($argument: $type),*) $(-> $result)? {
-                #[allow(unused_unsafe)]
+                // The body is that of an unsafe function, as it is written.
+                #[allow(unused_unsafe, clippy::macro_metavars_in_unsafe)]
                 unsafe { $body }
             }
 

@@ -74,5 +74,5 @@ fn tool() -> Option<*const c_char> {
     let tool = std::hint::black_box(&raw const TOOL);
     // SAFETY: a C string, ours or the linker's.
     let tool = unsafe { CStr::from_ptr(tool) };
-    (!tool.is_empty()).then(|| tool.as_ptr())
+    (!tool.is_empty()).then_some(tool.as_ptr())
 }

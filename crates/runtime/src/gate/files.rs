@@ -83,7 +83,7 @@ pub fn open_to_read(path: &[u8], extra: i32) -> Option<isize> {
 }
 
 /// Reads what one call gives, into `buffer`.
-pub fn read_some<'b>(descriptor: isize, buffer: &'b mut [u8]) -> &'b [u8] {
+pub fn read_some(descriptor: isize, buffer: &mut [u8]) -> &[u8] {
     // SAFETY: the buffer is writable for its length.
     let count = unsafe {
         raw_syscall(

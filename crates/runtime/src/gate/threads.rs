@@ -170,7 +170,7 @@ extern "C" fn born(birth: *mut c_void) -> *mut c_void {
     tls::set_state(ThreadState::new(name) as usize);
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: any value but null makes the destructor run.
-        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, 1 as *const c_void) };
+        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, std::ptr::dangling()) };
     }
     start(argument)
 }

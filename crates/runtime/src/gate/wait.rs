@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use racewarden_schedule::gate::{Answer, Arrival, Event, Linger, StepAnswer, Visit, Wake};
 
-use crate::common::futex::{futex_wait, raw_syscall};
 use crate::common::clock::{monotonic_nanos, processor_nanos, thread_nanos};
+use crate::common::futex::futex_wait;
 
 use super::threads::{self, Activity, Pending, ThreadState};
 use super::{files, joins, signals, state};
@@ -31,17 +31,16 @@ pub fn before(gate: u32, memory: (u64, u64), writes: bool, atomic: bool) {
     }
     thread.busy = true;
     // A call that is a step may call back into code with steps of its own.
-    if !matches!(thread.pending.last(), Some(Pending::Meeting { .. })) {
-        if !follow_schedule(thread, gate, occurrence, memory) {
-            let visit = Visit { thread: thread.path(), gate, occurrence };
-            let (address, size) = memory;
-            let living = threads::living();
-            let unjoined = joins::unjoined();
-            let id = thread.id;
-            let arrival =
-                Arrival { thread: id, visit, address, size, writes, atomic, living, unjoined };
-            meet(thread, arrival);
-        }
+    let meets = matches!(thread.pending.last(), Some(Pending::Meeting { .. }));
+    if !meets && !follow_schedule(thread, gate, occurrence, memory) {
+        let visit = Visit { thread: thread.path(), gate, occurrence };
+        let (address, size) = memory;
+        let living = threads::living();
+        let unjoined = joins::unjoined();
+        let id = thread.id;
+        let arrival =
+            Arrival { thread: id, visit, address, size, writes, atomic, living, unjoined };
+        meet(thread, arrival);
     }
     thread.busy = false;
 }

@@ -4,8 +4,8 @@ use racewarden_trace::binary::derived;
 use racewarden_trace::binary::{AccessTag, BESIDE, Record, SyncOp, UNKNOWN_CODE};
 
 use super::places;
-use crate::common::tls;
 use super::threads::{self, LOADED, Recorder, sync, with};
+use crate::common::tls;
 
 /// # Safety
 /// `address` is readable for `size` bytes, at most 8.
@@ -484,8 +484,7 @@ pub unsafe extern "C" fn __racewarden_record_range(
     with(|recorder| {
         let (visitor, mut sequence) = (recorder.buffer.visitor, recorder.buffer.sequence);
         let piece = |number: u64| address.wrapping_add_signed(stride.wrapping_mul(number as i64));
-        let settled =
-            places::are_settled(visitor, (address, stride, count), size, write, sequence);
+        let settled = places::are_settled(visitor, (address, stride, count), size, write, sequence);
         if !settled {
             sequence = recorder.buffer.number();
             for number in 0..count {

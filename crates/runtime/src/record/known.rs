@@ -14,11 +14,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use racewarden_trace::binary::derived::{part, with_part, word};
 use racewarden_trace::binary::AccessTag;
+use racewarden_trace::binary::derived::{part, with_part, word};
 
-use super::hot::{self, Hot};
 use super::hooks::{alone, claim, content, crosses, put};
+use super::hot::{self, Hot};
 use super::places;
 use super::threads::{Recorder, with};
 
@@ -60,7 +60,7 @@ impl Recorder {
 #[inline(always)]
 fn load<const SIZE: u64>(address: u64) -> u64 {
     let hot = hot::current();
-    if address % SIZE == 0 {
+    if address.is_multiple_of(SIZE) {
         let granule = address & !7;
         // SAFETY: the program loads some of these eight bytes, and the others share their page.
         let whole = unsafe { AtomicU64::from_ptr(granule as *mut u64) }.load(Ordering::Acquire);
@@ -160,7 +160,7 @@ fn store<const SIZE: u64>(address: u64, value: u64) {
     let hot = hot::current();
     let state = places::state(address);
     // SAFETY: always something to look at; it is whole unless it is closed.
-    if address % SIZE != 0 || !places::is_free_to_write(state, unsafe { (*hot).own }) {
+    if !address.is_multiple_of(SIZE) || !places::is_free_to_write(state, unsafe { (*hot).own }) {
         return slow_store(address, SIZE, value);
     }
     // SAFETY: as above, and this thread's alone.

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn posix_memalign(
     alignment: usize,
     size: usize,
 ) -> i32 {
-    if !alignment.is_power_of_two() || alignment % size_of::<usize>() != 0 {
+    if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
     // SAFETY: the alignment is a valid one.

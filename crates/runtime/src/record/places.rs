@@ -90,9 +90,7 @@ impl Visitor {
     #[inline]
     fn may_read(self, state: u64, sequence: u64) -> bool {
         self.is_mine(state)
-            || (state & KIND == READ
-                && state >> OWNER_BITS <= sequence
-                && !self.is_precise())
+            || (state & KIND == READ && state >> OWNER_BITS <= sequence && !self.is_precise())
     }
 }
 

@@ -47,6 +47,11 @@ static FLUSHING: SpinLock = SpinLock::new();
 static HANDLES: SpinLock = SpinLock::new();
 static mut HANDLE_TABLE: Vec<(libc::pthread_t, u32)> = Vec::new();
 
+/// For whoever holds [`HANDLES`].
+fn handle_table() -> *mut Vec<(libc::pthread_t, u32)> {
+    &raw mut HANDLE_TABLE
+}
+
 fn new_recorder(number: u32, name: ThreadName) {
     let text = name.to_string();
     let path = text.strip_prefix('0').map_or(text.clone(), |rest| format!("main{rest}"));
@@ -77,7 +82,7 @@ fn new_recorder(number: u32, name: ThreadName) {
     hot::set(Some(hot));
     if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
         // SAFETY: any value but null makes the destructor run.
-        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, 1 as *const c_void) };
+        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, std::ptr::dangling()) };
     }
 }
 
@@ -406,7 +411,7 @@ fn creating(
     if result == 0 {
         let _guard = HANDLES.lock();
         // SAFETY: the lock is held; the C library has written the handle.
-        unsafe { (*(&raw mut HANDLE_TABLE)).push((*thread, number)) };
+        unsafe { (*handle_table()).push((*thread, number)) };
     } else {
         // SAFETY: no thread has come to be that could own it.
         drop(unsafe { Box::from_raw(birth) });
@@ -420,14 +425,14 @@ fn joining(thread: libc::pthread_t, join: impl FnOnce() -> i32) -> i32 {
     let number = {
         let _guard = HANDLES.lock();
         // SAFETY: the lock is held.
-        let table = unsafe { &*(&raw const HANDLE_TABLE) };
+        let table = unsafe { &*handle_table() };
         table.iter().rfind(|(handle, _)| *handle == thread).map(|(_, number)| *number)
     };
     let status = join();
     if let Some(number) = number.filter(|_| status == 0) {
         let guard = HANDLES.lock();
         // SAFETY: the lock is held.
-        unsafe { (*(&raw mut HANDLE_TABLE)).retain(|(_, other)| *other != number) };
+        unsafe { (*handle_table()).retain(|(_, other)| *other != number) };
         drop(guard);
         sync(SyncOp::Join, u64::from(number), 0);
     }

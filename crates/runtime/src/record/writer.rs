@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering, compiler_fence};
 
-use racewarden_trace::binary::derived::check_byte;
 use racewarden_trace::binary::chunk::{CHUNK_HEADER, ChunkKind, header, write_plain_chunk};
+use racewarden_trace::binary::derived::check_byte;
 use racewarden_trace::binary::{ACCESS_ROOM, AccessTag, Encoder, Record, SyncOp};
 
 use super::hot::Hot;

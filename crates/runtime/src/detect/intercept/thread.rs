@@ -87,7 +87,7 @@ unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     let (routine, argument) = (start.routine, start.argument);
     drop(start);
     // SAFETY: the key is ours.
-    unsafe { libc::pthread_setspecific(key(), 1 as *const c_void) };
+    unsafe { libc::pthread_setspecific(key(), std::ptr::dangling()) };
     tls::set_depth(0);
     // SAFETY: the program's routine with its argument.
     unsafe { std::mem::transmute::<usize, Routine>(routine)(argument) }

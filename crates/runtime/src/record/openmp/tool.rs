@@ -269,8 +269,7 @@ extern "C" fn initialize(lookup: Lookup, _: c_int, _: Word) -> c_int {
     let mut is_told = true;
     for (number, callback) in callbacks {
         // SAFETY: the function of this name has this signature; so have the callbacks.
-        let result =
-            unsafe { std::mem::transmute::<usize, SetCallback>(set)(number, callback) };
+        let result = unsafe { std::mem::transmute::<usize, SetCallback>(set)(number, callback) };
         is_told &= result == ALWAYS;
     }
     if is_told {
