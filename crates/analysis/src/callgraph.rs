@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects};
-use crate::pointsto::{CallSite, PointsTo};
+use crate::pointsto::{CallSite, Location, PointsTo};
 
 #[derive(Debug, Default)]
 pub struct CallGraph {
@@ -56,8 +56,14 @@ impl CallGraph {
                 continue;
             }
             for (index, instruction) in module.function(id).instructions.iter().enumerate() {
-                if let Op::Call { callee, .. } = &instruction.op {
-                    graph.add_call(effects, points, (id, index as u32), callee);
+                if let Op::Call { callee, arguments, .. } = &instruction.op {
+                    let places = |number: u32| {
+                        let value = arguments.get(number as usize);
+                        value.map_or_else(Vec::new, |value| {
+                            points.value(program, id, value).into_owned()
+                        })
+                    };
+                    graph.add_call(effects, points, (id, index as u32), callee, &places);
                 }
             }
             graph.find_cycles(program, id);
@@ -81,7 +87,14 @@ impl CallGraph {
         self.cyclic.insert(id, list);
     }
 
-    fn add_call(&mut self, effects: &Effects, points: &PointsTo, site: CallSite, callee: &Callee) {
+    fn add_call(
+        &mut self,
+        effects: &Effects,
+        points: &PointsTo,
+        site: CallSite,
+        callee: &Callee,
+        places: &dyn Fn(u32) -> Vec<Location>,
+    ) {
         let mut targets: Vec<FunctionId> = match callee {
             Callee::Direct(target) => vec![*target],
             Callee::Indirect(_) | Callee::Virtual { .. } => {
@@ -98,6 +111,13 @@ impl CallGraph {
         for effect in effects_of_call(effects, points, site, callee) {
             match effect {
                 Effect::Create { .. } | Effect::Handler { .. } => creates = true,
+                // Where nothing was ever put, there is no function to call.
+                Effect::CallBack { function, loaded: Some(bytes), .. } => {
+                    let at = places(*function)
+                        .into_iter()
+                        .map(|at| Location { offset: at.offset.wrapping_add(*bytes as i64), ..at });
+                    runs_entries |= !points.contents(&at.collect::<Vec<_>>()).is_empty();
+                }
                 Effect::Once { .. } | Effect::CallBack { .. } => runs_entries = true,
                 _ => {}
             }

@@ -11,6 +11,8 @@ use racewarden_models as models;
 use racewarden_models::{Member, Models, Operand};
 use rustc_hash::FxHashMap;
 
+use crate::pointsto::{Location, PointsTo};
+
 mod convert;
 
 use convert::convert;
@@ -203,6 +205,13 @@ pub enum Effect {
         length: Length,
         atomic: bool,
     },
+    /// Accesses memory that is found from the argument: see [`Inside`].
+    AccessInside {
+        place: Inside,
+        write: bool,
+        length: Length,
+        atomic: bool,
+    },
     /// Copies what one argument points to (pointers included) to where another does.
     Copy {
         to: u32,
@@ -217,9 +226,11 @@ pub enum Effect {
         argument: u32,
         inside: bool,
     },
-    /// Calls the function with these of its own arguments, before it returns.
+    /// Calls the function with these of its own arguments, before it returns. `loaded`: its address
+    /// is so many bytes into what the argument points to.
     CallBack {
         function: u32,
+        loaded: Option<u64>,
         passes: Vec<u32>,
     },
     /// Registers a function that runs later, at any time (signal handlers) or at exit.
@@ -243,6 +254,8 @@ pub enum Effect {
     GetSpecific,
     /// Returns memory of the library that all callers share.
     ReturnsStatic,
+    /// Returns the address of something that only the calling thread has.
+    ReturnsOwn,
     /// The path ends here when the argument is zero.
     Assume {
         condition: u32,
@@ -271,6 +284,35 @@ pub enum HandlerKind {
     Exit,
     /// When a thread ends, on that thread.
     ThreadExit,
+}
+
+/// A place so many bytes into what an argument points to, or what is pointed at from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inside {
+    pub argument: u32,
+    pub bytes: u64,
+    pub loaded: bool,
+    /// Tells it from the other such places of the function.
+    pub number: u8,
+}
+
+/// Marks the operand of an access to a place [`Inside`], whose number the other bits are.
+pub const INSIDE: u8 = 0x40;
+
+impl Inside {
+    /// The operand of accesses there.
+    pub fn operand(&self) -> u8 {
+        INSIDE | self.number
+    }
+
+    /// Where it may be, given where the argument points.
+    pub fn places(&self, points: &PointsTo, argument: &[Location]) -> Vec<Location> {
+        let mut places = argument.to_vec();
+        for place in &mut places {
+            place.offset = place.offset.wrapping_add(self.bytes as i64);
+        }
+        if self.loaded { points.contents(&places) } else { places }
+    }
 }
 
 /// How many threads a create call starts, and for how long.
@@ -356,10 +398,15 @@ impl Effects {
                 Some(_) if symbol.contains("setjmp") => Some(vec![Effect::ReturnsTwice]),
                 Some(model) if !(has_body && model.marks_body()) => {
                     let mut own = convert(program, model, effects.checks_errors);
+                    // The table says more than can be followed.
+                    if own.contains(&Effect::Unknown) {
+                        effects.unknown.push(id);
+                    }
                     // What runs when a round is complete is in the body.
                     if model.name.starts_with("std::barrier::")
                         && symbol.contains("arrive")
                         && !symbol.contains("empty_completion")
+                        && !own.contains(&Effect::Unknown)
                     {
                         effects.unknown.push(id);
                         own.push(Effect::Unknown);

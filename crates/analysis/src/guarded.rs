@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::Distinct;
-use crate::effects::Effect;
+use crate::effects::{Effect, INSIDE};
 use crate::flow::{KEPT, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectKind, gcd};
 use crate::state::{Held, Path};
@@ -74,11 +74,10 @@ impl Instantiation<'_> {
             let address =
                 access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
             let address = address.map(|address| self.resolve(&address));
-            let mut locations =
-                address.as_ref().and_then(|sym| self.locations_of(sym)).unwrap_or_else(|| {
-                    let operand = self.operand(function, access.inst, access.operand);
-                    self.points.value(self.program, function, &operand).into_owned()
-                });
+            let mut locations = address
+                .as_ref()
+                .and_then(|sym| self.locations_of(sym))
+                .unwrap_or_else(|| self.operand_places(function, access.inst, access.operand));
             if self.frees((function, access.inst), access.operand) {
                 locations.retain(|at| !self.points.is_on_stack(*at));
             }
@@ -142,6 +141,30 @@ impl Instantiation<'_> {
         let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { return false };
         effects_of_call(self.effects, self.points, site, callee)
             .any(|effect| *effect == Effect::Free { pointer: u32::from(operand) })
+    }
+
+    /// Where an access by this operand may go.
+    fn operand_places(&self, function: FunctionId, inst: u32, operand: u8) -> Vec<Location> {
+        let body = self.program.module.function(function);
+        let value = |value: &Value| self.points.value(self.program, function, value).into_owned();
+        let Op::Call { callee, arguments, .. } = &body.instructions[inst as usize].op else {
+            return value(&self.operand(function, inst, operand));
+        };
+        if operand & (INSIDE | KEPT) != INSIDE {
+            return value(&self.operand(function, inst, operand));
+        }
+        let mut found = Vec::new();
+        for effect in effects_of_call(self.effects, self.points, (function, inst), callee) {
+            if let Effect::AccessInside { place, .. } = effect
+                && place.operand() == operand
+                && let Some(argument) = arguments.get(place.argument as usize)
+            {
+                found.extend(place.places(self.points, &value(argument)));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {

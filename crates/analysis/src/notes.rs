@@ -27,6 +27,7 @@ pub fn collect(
     unknown_functions(naming, reachable, &mut notes);
     unresolved_calls(naming, reachable, &mut notes);
     unknown_pointers(naming, reachable, &mut notes);
+    own_passed_on(naming, reachable, &mut notes);
     if has_own_streams(program) {
         let text = "a class is derived from a stream buffer or a part of a locale: what the library's \
                     streams call of it is not followed";
@@ -229,11 +230,46 @@ fn is_foreign(
                     || is_foreign(instantiation, function, otherwise, depth + 1)
             }
             Op::Call { callee: Callee::Direct(target), .. } => {
-                instantiation.effects.of(*target).is_some()
+                let effects = instantiation.effects.of(*target);
+                effects.is_some_and(|effects| !effects.contains(&Effect::ReturnsOwn))
             }
             _ => false,
         },
         _ => false,
+    }
+}
+
+/// Addresses of a thread's own memory that go further than to the next access.
+fn own_passed_on(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
+    let instantiation = naming.instantiation;
+    let module = &instantiation.program.module;
+    let returns_own = |target: racewarden_ir::FunctionId| {
+        let effects = instantiation.effects.of(target);
+        effects.is_some_and(|effects| effects.contains(&Effect::ReturnsOwn))
+    };
+    if !module.function_ids().any(returns_own) {
+        return;
+    }
+    for id in module.function_ids().filter(|id| reachable[id.index()]) {
+        let body = module.function(id);
+        let is_own = |value: &Value| match value {
+            Value::Inst(inst) => matches!(&body.inst(*inst).op,
+                Op::Call { callee: Callee::Direct(target), .. } if returns_own(*target)),
+            _ => false,
+        };
+        for (index, instruction) in body.instructions.iter().enumerate() {
+            let address = match &instruction.op {
+                Op::Load { address, .. } | Op::Store { address, .. } => Some(address),
+                _ => None,
+            };
+            let goes_on = |value: &&Value| is_own(value) && address.is_none_or(|a| a != *value);
+            let stored = matches!(&instruction.op, Op::Store { value, .. } if is_own(value));
+            if stored || instruction.op.operands().iter().any(goes_on) {
+                let at = naming.at(id, index as u32);
+                let text = format!("{at}: who uses this address of the thread's own is not known");
+                notes.push(Note::weakens(Engine::Check, text));
+            }
+        }
     }
 }
 

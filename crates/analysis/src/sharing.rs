@@ -227,6 +227,13 @@ impl<'a> Scan<'a> {
                         self.write(id, inst, value, size, !keeps);
                     }
                 }
+                Effect::AccessInside { place, write: true, .. } => {
+                    if let Some(value) = arguments.get(place.argument as usize) {
+                        let places = place.places(self.points, &self.points(id, value));
+                        self.soiled.extend(places.iter().map(|at| at.object));
+                        self.change_at(id, inst, &places, OPEN, true);
+                    }
+                }
                 Effect::ResetLock { pointer } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, 1, false);
@@ -292,10 +299,22 @@ impl<'a> Scan<'a> {
 
     /// Memory is not what it was: written, or freed.
     fn change(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64, handle: bool) {
+        let places = self.points(id, address).into_owned();
+        self.change_at(id, inst, &places, size, handle);
+    }
+
+    fn change_at(
+        &mut self,
+        id: FunctionId,
+        inst: u32,
+        places: &[Location],
+        size: u64,
+        handle: bool,
+    ) {
         // A container of threads does nothing to its elements but what its members mean.
         let handle = handle && self.effects.member(id).is_none();
         let late = self.phases.is_late(id, inst);
-        for &location in self.points(id, address).iter() {
+        for &location in places {
             if late {
                 let list = self.late.entry(location.object).or_default();
                 if !list.contains(&(location, size)) {

@@ -254,6 +254,8 @@ pub enum Effect {
     },
     /// The result points at memory that the library owns and that other threads share.
     ReturnsStatic,
+    /// Returns the address of something that only the calling thread has (`errno`).
+    ReturnsOwn,
     /// Other threads may come to see the object.
     Publishes {
         pointer: Operand,

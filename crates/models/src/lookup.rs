@@ -68,6 +68,7 @@ pub(crate) const FAMILIES: &[(&str, &str)] = families![
     "stdio",
     "posix",
     "math",
+    "compress",
     "llvm",
     "verifier",
     "openmp",

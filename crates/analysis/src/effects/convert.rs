@@ -7,7 +7,9 @@ use racewarden_ir::Program;
 use racewarden_models as models;
 use racewarden_models::Operand;
 
-use super::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, RESULT, Success};
+use super::{
+    Effect, Entry, Extent, HandlerKind, Inside, Length, LockName, Passed, RESULT, Success,
+};
 
 /// Arguments of one call that effects with an open list are spelled out for.
 const MAX_LISTED: u32 = 16;
@@ -27,11 +29,40 @@ pub(super) fn convert(
     // Memory accesses come before the synchronisation that the call does afterwards.
     out.sort_by_key(|effect| match effect {
         Effect::Assume { .. } => 0,
-        Effect::Access { .. } | Effect::Free { .. } => 1,
+        Effect::Access { .. } | Effect::AccessInside { .. } | Effect::Free { .. } => 1,
         Effect::NoReturn | Effect::ThreadExit => 3,
         _ => 2,
     });
+    let inside = out.iter_mut().filter_map(|effect| match effect {
+        Effect::AccessInside { place, .. } => Some(place),
+        _ => None,
+    });
+    for (number, place) in (0..).zip(inside) {
+        place.number = number;
+    }
     out
+}
+
+/// An access by the operand, wherever it leads.
+fn access(operand: &Operand, write: bool, length: Length, atomic: bool, out: &mut Vec<Effect>) {
+    let inside = |base: &Operand, bytes: u64, loaded: bool| {
+        let place = Inside { argument: argument(base)?, bytes, loaded, number: 0 };
+        Some(Effect::AccessInside { place, write, length, atomic })
+    };
+    let found = match operand {
+        Operand::Arg(_) | Operand::From(_) => {
+            let all = listed(operand).into_iter();
+            out.extend(all.map(|pointer| Effect::Access { pointer, write, length, atomic }));
+            return;
+        }
+        Operand::Offset(base, bytes) => inside(base, *bytes, false),
+        Operand::Load(inner) => match &**inner {
+            Operand::Offset(base, bytes) => inside(base, *bytes, true),
+            base => inside(base, 0, true),
+        },
+        Operand::Return | Operand::Global(_) => None,
+    };
+    out.push(found.unwrap_or(Effect::Unknown));
 }
 
 fn argument(operand: &Operand) -> Option<u32> {
@@ -45,7 +76,6 @@ fn listed(operand: &Operand) -> Vec<u32> {
     match operand {
         Operand::Arg(index) => vec![*index],
         Operand::From(first) => (*first..*first + MAX_LISTED).collect(),
-        Operand::Offset(inner, _) => listed(inner),
         _ => Vec::new(),
     }
 }
@@ -109,12 +139,6 @@ fn convert_one(
     out: &mut Vec<Effect>,
 ) {
     use models::Effect as M;
-    let access = |range: &models::Range, write: bool, out: &mut Vec<Effect>| {
-        for pointer in listed(&range.pointer) {
-            let length = length_of(&range.length);
-            out.push(Effect::Access { pointer, write, length, atomic: false });
-        }
-    };
     match effect {
         M::Acquire(acquire) => {
             let optimistic =
@@ -313,33 +337,32 @@ fn convert_one(
             size: size.as_ref().and_then(argument),
         }),
         M::PointsIntoItself => out.push(Effect::PointsIntoItself),
-        M::Free { pointer } => {
-            if let Some(pointer) = argument(pointer) {
-                out.push(Effect::Free { pointer });
-            }
-        }
-        M::Realloc { pointer, size } => {
-            if let Some(pointer) = argument(pointer) {
+        M::Free { pointer } => match argument(pointer) {
+            Some(pointer) => out.push(Effect::Free { pointer }),
+            None => out.push(Effect::Unknown),
+        },
+        M::Realloc { pointer, size } => match argument(pointer) {
+            Some(pointer) => {
                 out.push(Effect::Free { pointer });
                 out.push(Effect::Allocate { out: None, size: argument(size) });
                 out.push(Effect::CopyToResult { from: pointer });
             }
-        }
-        M::Reads(range) => access(range, false, out),
-        M::Writes(range) => access(range, true, out),
+            None => out.push(Effect::Unknown),
+        },
+        M::Reads(range) => access(&range.pointer, false, length_of(&range.length), false, out),
+        M::Writes(range) => access(&range.pointer, true, length_of(&range.length), false, out),
         M::Copies { to, from, length } => {
-            let (Some(to), Some(from)) = (argument(to), argument(from)) else { return };
+            let (Some(to), Some(from)) = (argument(to), argument(from)) else {
+                return out.push(Effect::Unknown);
+            };
             let length = length_of(length);
             out.push(Effect::Access { pointer: to, write: true, length, atomic: false });
             out.push(Effect::Access { pointer: from, write: false, length, atomic: false });
             out.push(Effect::Copy { to, from });
         }
         M::Atomic(call) => {
-            if let Some(pointer) = argument(&call.address) {
-                let write = call.op != models::AtomicOp::Load;
-                let length = length_of(&call.length);
-                out.push(Effect::Access { pointer, write, length, atomic: true });
-            }
+            let write = call.op != models::AtomicOp::Load;
+            access(&call.address, write, length_of(&call.length), true, out);
         }
         M::ReturnsArg { arg } => {
             if let Some(argument) = argument(arg) {
@@ -352,15 +375,24 @@ fn convert_one(
             }
         }
         M::ReturnsStatic => out.push(Effect::ReturnsStatic),
+        M::ReturnsOwn => out.push(Effect::ReturnsOwn),
         M::Publishes { pointer } => {
             out.extend(listed(pointer).into_iter().map(|argument| Effect::Publish { argument }));
         }
         M::NoReturn => out.push(Effect::NoReturn),
         M::ThreadExit => out.push(Effect::ThreadExit),
         M::Calls { function, arguments } => {
-            if let Some(function) = argument(function) {
-                let passes = arguments.iter().map(|a| argument(a).unwrap_or(u32::MAX)).collect();
-                out.push(Effect::CallBack { function, passes });
+            let (function, loaded) = match function {
+                Operand::Load(inner) => match &**inner {
+                    Operand::Offset(base, bytes) => (argument(base), Some(*bytes)),
+                    base => (argument(base), Some(0)),
+                },
+                function => (argument(function), None),
+            };
+            let passes = arguments.iter().map(|a| argument(a).unwrap_or(u32::MAX)).collect();
+            match function {
+                Some(function) => out.push(Effect::CallBack { function, loaded, passes }),
+                None => out.push(Effect::Unknown),
             }
         }
         M::Registers { function, at, arguments } => {

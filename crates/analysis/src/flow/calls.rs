@@ -366,15 +366,15 @@ impl Flow<'_> {
                     self.access(inst, *pointer as u8, value, 1 << 40, AccessKind::Write, false);
                 }
             }
+            Effect::AccessInside { place, write, length, atomic } => {
+                let Some(value) = arguments.get(place.argument as usize) else { return };
+                let kind = if *write { AccessKind::Write } else { AccessKind::Read };
+                let size = length_in(*length, arguments);
+                self.access_inside(inst, place, value, size, kind, *atomic);
+            }
             Effect::Access { pointer, write, length, atomic } => {
                 let Some(value) = arguments.get(*pointer as usize) else { return };
-                let size = match length {
-                    Length::Bytes(bytes) => *bytes,
-                    Length::Argument(index) => {
-                        arguments.get(*index as usize).map_or(OPEN, constant_length)
-                    }
-                    Length::Open => OPEN,
-                };
+                let size = length_in(*length, arguments);
                 let bound = self.bounds.iter().find(|(index, _)| index == pointer);
                 let size = bound.map_or(size, |(_, most)| size.min(*most));
                 let kind = if *write { AccessKind::Write } else { AccessKind::Read };
@@ -435,6 +435,7 @@ impl Flow<'_> {
             | Effect::CopyToResult { .. }
             | Effect::GetSpecific
             | Effect::ReturnsStatic
+            | Effect::ReturnsOwn
             | Effect::VariadicStart { .. } => {}
             Effect::Returns { argument, inside } => {
                 if (*inside || self.syms.is_opaque(inst))
@@ -667,6 +668,15 @@ impl Flow<'_> {
         for path in paths {
             path.create(id.clone(), Live { current: true, many, ..Live::default() });
         }
+    }
+}
+
+/// Bytes of a call's access.
+fn length_in(length: Length, arguments: &[Value]) -> u64 {
+    match length {
+        Length::Bytes(bytes) => bytes,
+        Length::Argument(index) => arguments.get(index as usize).map_or(OPEN, constant_length),
+        Length::Open => OPEN,
     }
 }
 

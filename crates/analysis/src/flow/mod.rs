@@ -24,7 +24,7 @@ pub use calls::{KEPT, kept_at};
 pub use compose::compose;
 
 use crate::cfg::Cfg;
-use crate::effects::{Effect, Effects};
+use crate::effects::{Effect, Effects, Inside};
 use crate::formats;
 use crate::loops::Induction;
 use crate::pointsto::{CallSite, Location, PointsTo};
@@ -494,13 +494,47 @@ impl<'a> Flow<'a> {
         kind: AccessKind,
         atomic: bool,
     ) {
-        let Some(state) = self.recording.clone() else { return };
         let points = self.points(address);
-        let relevant = points.iter().any(|location| self.env.shared[location.object as usize]);
-        if !relevant {
+        if self.recording.is_some() && self.is_shared(&points) {
+            self.note_access(inst, operand, self.sym(address), size, kind, atomic);
+        }
+    }
+
+    /// An access to a place that a call finds from an argument.
+    pub(super) fn access_inside(
+        &mut self,
+        inst: u32,
+        place: &Inside,
+        argument: &Value,
+        size: u64,
+        kind: AccessKind,
+        atomic: bool,
+    ) {
+        if self.recording.is_none() {
             return;
         }
-        let address = self.sym(address);
+        let places = place.places(self.env.points, &self.points(argument));
+        if self.is_shared(&places) {
+            let base = if place.loaded { None } else { self.sym(argument) };
+            let address = base.map(|base| base.shifted(place.bytes as i64));
+            self.note_access(inst, place.operand(), address, size, kind, atomic);
+        }
+    }
+
+    fn is_shared(&self, places: &[Location]) -> bool {
+        places.iter().any(|location| self.env.shared[location.object as usize])
+    }
+
+    fn note_access(
+        &mut self,
+        inst: u32,
+        operand: u8,
+        address: Option<Sym>,
+        size: u64,
+        kind: AccessKind,
+        atomic: bool,
+    ) {
+        let Some(state) = self.recording.clone() else { return };
         let private = address.as_ref().is_some_and(|sym| self.is_private(sym, &state));
         self.summary.accesses.push(Access {
             inst,

@@ -358,7 +358,11 @@ impl<'a> Scan<'a> {
     }
 
     fn taint(&mut self, function: FunctionId, pointer: &Value) {
-        let points = self.points(function, pointer);
+        let points = self.points(function, pointer).to_vec();
+        self.taint_places(&points);
+    }
+
+    fn taint_places(&mut self, points: &[Location]) {
         let blob = self.instantiation.points.blob().object;
         if points.iter().any(|at| at.object == blob) {
             self.tainted.extend(self.instantiation.points.blob_objects());
@@ -503,6 +507,13 @@ impl<'a> Scan<'a> {
             Effect::Access { pointer, write: true, .. } => {
                 if let Some(value) = value(*pointer) {
                     self.taint(site.0, value);
+                }
+            }
+            Effect::AccessInside { place, write: true, .. } => {
+                if let Some(value) = value(place.argument) {
+                    let points = self.instantiation.points;
+                    let places = place.places(points, &self.points(site.0, value));
+                    self.taint_places(&places);
                 }
             }
             Effect::Copy { to, .. } | Effect::Allocate { out: Some(to), .. } => {

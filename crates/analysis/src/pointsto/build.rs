@@ -665,9 +665,16 @@ impl Builder<'_> {
                     self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
-            Effect::CallBack { function, passes } => {
+            Effect::CallBack { function, loaded, passes } => {
                 let parameters = passes.iter().map(|&index| argument(index)).collect();
-                if let Some(target) = argument(*function) {
+                if let Some(mut target) = argument(*function) {
+                    if let Some(bytes) = loaded {
+                        let (place, found) = (self.solver.node(), self.solver.node());
+                        let offset = *bytes as i64;
+                        self.solver.watch(target, Watch::Shift { to: place, offset, stride: 0 });
+                        self.solver.watch(place, Watch::Load { to: found, wide: false });
+                        target = found;
+                    }
                     self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
