@@ -147,8 +147,10 @@ pub enum Effect {
         semaphore: u32,
         value: Option<u32>,
     },
+    /// Adds one, or what an argument says.
     SemaphorePost {
         semaphore: u32,
+        amount: Option<u32>,
     },
     /// `certain`: it gives up for no reason but misuse or a signal.
     SemaphoreWait {

@@ -100,8 +100,11 @@ pub enum Effect {
         #[serde(default)]
         value: Option<Operand>,
     },
+    /// Adds an amount, by default one.
     SemPost {
         semaphore: Operand,
+        #[serde(default)]
+        amount: Option<Operand>,
     },
     SemWait {
         semaphore: Operand,

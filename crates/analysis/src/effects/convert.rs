@@ -264,9 +264,10 @@ fn convert_one(
                 out.push(Effect::ResetLock { pointer: semaphore });
             }
         }
-        M::SemPost { semaphore } => {
+        M::SemPost { semaphore, amount } => {
             if let Some(semaphore) = argument(semaphore) {
-                out.push(Effect::SemaphorePost { semaphore });
+                let amount = amount.as_ref().map(|amount| argument(amount).unwrap_or(u32::MAX));
+                out.push(Effect::SemaphorePost { semaphore, amount });
             }
         }
         M::SemWait { semaphore, timed, tries, success } => {

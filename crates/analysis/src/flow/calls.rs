@@ -405,7 +405,7 @@ impl Flow<'_> {
                 }
             }
             Effect::Barrier { barrier: object }
-            | Effect::SemaphorePost { semaphore: object }
+            | Effect::SemaphorePost { semaphore: object, .. }
             | Effect::SemaphoreWait { semaphore: object, .. } => {
                 self.touch_lock(inst, LockName::Argument(*object), arguments);
             }

@@ -110,6 +110,8 @@ pub struct Setup {
     pub calls: Vec<(CallSite, Option<Value>)>,
     /// Some use gives up early, or looks at the result to see whether it waited.
     pub uncertain: bool,
+    /// Some post may add more than one.
+    pub several: bool,
 }
 
 #[derive(Debug, Default)]
@@ -473,7 +475,7 @@ impl<'a> Scan<'a> {
             Effect::Barrier { barrier: object }
             | Effect::BarrierInit { barrier: object, .. }
             | Effect::SemaphoreInit { semaphore: object, .. }
-            | Effect::SemaphorePost { semaphore: object }
+            | Effect::SemaphorePost { semaphore: object, .. }
             | Effect::SemaphoreWait { semaphore: object, .. } => {
                 let Some(place) = value(*object).and_then(|v| self.exact(site.0, v)) else {
                     self.events.vague = true;
@@ -488,7 +490,10 @@ impl<'a> Scan<'a> {
                     Effect::Barrier { .. } => {
                         self.events.at.insert(site, Event::Barrier(place));
                     }
-                    Effect::SemaphorePost { .. } => {
+                    Effect::SemaphorePost { amount, .. } => {
+                        let one = |value: &Value| matches!(value, Value::Int { bits: 1, .. });
+                        setup.several |=
+                            amount.is_some_and(|amount| !value(amount).is_some_and(one));
                         self.events.at.insert(site, Event::Post(place));
                     }
                     Effect::SemaphoreWait { certain, success, .. } => {

@@ -1,6 +1,7 @@
 //! Semaphores and words that serve as locks.
 //!
-//! A semaphore that starts at one, or a word that threads take by compare-and-exchange or exchange
+//! A semaphore that starts at one, several that together do and are passed round (whoever has waited
+//! for one of them posts one of them, be it the same), or a word that threads take by compare-and-exchange or exchange
 //! from its initial value and give back by storing that value. Such an object excludes when every
 //! thread gives back only what it holds at that point for certain: the balance is followed over the
 //! thread's whole control flow, and one post or store without a wait before it makes the object
@@ -35,7 +36,15 @@ pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Exclusive> {
     if !facts.events.vague {
         let mut places: Vec<Location> = facts.events.setups.keys().copied().collect();
         places.sort_unstable();
-        found.extend(places.into_iter().filter_map(|place| semaphore(whole, facts, place)));
+        let mut open = Vec::new();
+        for place in places {
+            match semaphores(whole, facts, &[place]) {
+                Some(lock) => found.push(lock),
+                None => open.push(place),
+            }
+        }
+        let rings = rings(facts, &open);
+        found.extend(rings.iter().filter_map(|ring| semaphores(whole, facts, ring)));
     }
     let mut tables = Tables::default();
     for (number, word) in (0u32..).zip(&facts.events.words) {
@@ -109,17 +118,60 @@ pub(super) fn balance(
     Some(after.into_iter().map(|state| state.is_none_or(|state| state == Balance::Held)).collect())
 }
 
-fn semaphore(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Exclusive> {
-    let one = |value: &Value| matches!(value, Value::Int { bits: 1, .. });
-    if !is_set_up(whole, facts, place, one) || !waits_for_certain(whole, facts, place) {
+/// Semaphores that are posted by those who have waited for one of the others: for each semaphore that
+/// is waited for, the next post of any of these on the same thread.
+fn rings(facts: &Facts, places: &[Location]) -> Vec<Vec<Location>> {
+    let number = |at: &Location| places.iter().position(|place| place == at);
+    let mut ring_of: Vec<usize> = (0..places.len()).collect();
+    for timeline in facts.timelines.values() {
+        let step_of = |id: NodeId| match &timeline.nodes[id as usize].event {
+            Some(Event::Wait(at)) => number(at).map(|number| (number, true)),
+            Some(Event::Post(at)) => number(at).map(|number| (number, false)),
+            _ => None,
+        };
+        for id in 0..timeline.nodes.len() as NodeId {
+            let Some((waited, true)) = step_of(id) else { continue };
+            let reached = timeline.reach([id], |from, _, _| from == id || step_of(from).is_none());
+            for next in (0..timeline.nodes.len() as NodeId).filter(|next| reached[*next as usize]) {
+                if let Some((posted, false)) = step_of(next) {
+                    let (one, other) = (ring_of[waited], ring_of[posted]);
+                    ring_of.iter_mut().filter(|ring| **ring == one).for_each(|ring| *ring = other);
+                }
+            }
+        }
+    }
+    let ring = |name: usize| {
+        let members = places.iter().zip(&ring_of).filter(|(_, own)| **own == name);
+        members.map(|(place, _)| *place).collect::<Vec<_>>()
+    };
+    (0..places.len()).map(ring).filter(|ring| ring.len() > 1).collect()
+}
+
+/// One token goes round among the semaphores and the threads: it is there once, and nobody posts who
+/// does not have it.
+fn semaphores(whole: &Whole<'_>, facts: &Facts, places: &[Location]) -> Option<Exclusive> {
+    let starts_at = |place: &Location, count: u64| {
+        let is = |value: &Value| matches!(value, Value::Int { bits, .. } if *bits == count);
+        is_set_up(whole, facts, *place, is)
+    };
+    let first = places.iter().position(|place| starts_at(place, 1))?;
+    let others = places.iter().enumerate().filter(|(index, _)| *index != first);
+    if !others.map(|(_, place)| place).all(|place| starts_at(place, 0)) {
         return None;
     }
-    let concerns = |event: &Event| *event == Event::Wait(place) || *event == Event::Post(place);
+    let is_plain = |place: &Location| {
+        waits_for_certain(whole, facts, *place)
+            && facts.events.setups.get(place).is_some_and(|setup| !setup.several)
+    };
+    if !places.iter().all(is_plain) {
+        return None;
+    }
     let step = |event: &Event, _: CallSite| match event {
-        Event::Wait(at) if *at == place => Some(Step::Take),
-        Event::Post(at) if *at == place => Some(Step::Give),
+        Event::Wait(at) if places.contains(at) => Some(Step::Take),
+        Event::Post(at) if places.contains(at) => Some(Step::Give),
         _ => None,
     };
+    let concerns = |event: &Event| step(event, (FunctionId(0), 0)).is_some();
     let mut held = FxHashMap::default();
     for root in users(facts, concerns)? {
         held.insert(root, balance(facts.timelines.get(&root)?, step, |_, _| false)?);
