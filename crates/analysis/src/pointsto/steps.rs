@@ -42,7 +42,8 @@ impl<'a> Flowing<'a> {
         for instruction in &function.instructions {
             match &instruction.op {
                 Op::Store { address, value, size: 8, .. } => {
-                    if flowing.keep(value) {
+                    let is_computed = flowing.keep(value);
+                    if is_computed {
                         let place = place(function, address);
                         flowing.stores.entry(place).or_default().push(value);
                     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use racewarden_capture::Capture;
-use racewarden_finding::{Engine, Note, Report, conclude, merge_races, settle_placeless};
+use racewarden_finding::{Engine, Note, Report, Verdict, conclude, merge_races, settle_placeless};
 use racewarden_schedule::gate::{Judgement, judge};
 
 use super::check;
@@ -233,6 +233,7 @@ fn targets(report: &Report, gated: &GatedProgram) -> Vec<Target> {
         .map(|(index, race)| {
             let mut target = Target::new(index, gated.sides(index));
             target.priority = 100 * race.verdict as u32 + race.rank;
+            target.shown = race.verdict > Verdict::Potential;
             target.locked = race.sites.each_ref().map(|site| !site.locks.is_empty());
             target
         })

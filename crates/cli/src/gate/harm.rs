@@ -38,7 +38,7 @@ impl Campaign<'_> {
                     linger: plan.linger,
                     ..stalking_run(plan.order, stalk, self.limits.wait, natural)
                 };
-                for group in self.groups(hard) {
+                for group in self.groups(stalk, hard) {
                     if self.time_is_over() {
                         break;
                     }

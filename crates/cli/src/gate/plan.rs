@@ -26,10 +26,13 @@ pub enum Stalk {
     Closest,
     /// By whichever thread, from somewhat before that visit on.
     Late,
+    /// All visits to the side that came later: what was seen may have been its last visit of many, or its
+    /// first after it was told of the other side's.
+    Other,
 }
 
 impl Stalk {
-    pub const ALL: [Stalk; 3] = [Stalk::First, Stalk::Closest, Stalk::Late];
+    pub const ALL: [Stalk; 4] = [Stalk::First, Stalk::Closest, Stalk::Late, Stalk::Other];
 }
 
 /// How far the threads are pulled apart when harm is looked for.

@@ -37,18 +37,21 @@ impl Campaign<'_> {
         self.targets.sort_by_key(|target| {
             let reached = target.tally.sides_reached == [true, true];
             let near = (target.near.is_some(), target.outlived, target.is_held_freely());
-            std::cmp::Reverse((near, reached, target.priority))
+            std::cmp::Reverse((target.shown, near, reached, target.priority))
         });
         Ok(())
     }
 
-    /// Holds for long at the places that the survey chose, the likeliest first.
+    /// Holds for long at the places that the survey chose, the likeliest first: what another engine has
+    /// shown is tried in every way before the rest.
     pub(super) fn stalk(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
-        for stalk in Stalk::ALL {
-            while let Some(group) = self.next_group(stalk) {
-                self.stalk_group(stalk, &group, progress)?;
-                if self.time_is_over() {
-                    return Ok(());
+        for shown in [true, false] {
+            for stalk in Stalk::ALL {
+                while let Some(group) = self.next_group(stalk, shown) {
+                    self.stalk_group(stalk, &group, progress)?;
+                    if self.time_is_over() {
+                        return Ok(());
+                    }
                 }
             }
         }
@@ -82,15 +85,15 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// The most suspected group that has not been tried, else the likeliest.
-    fn next_group(&mut self, stalk: Stalk) -> Option<Vec<usize>> {
-        let holder = |group: &[usize]| {
-            let target = &self.targets[*group.first()?];
-            target.near.as_ref().map(|[earlier, _]| earlier.gate)
-        };
-        let groups = self.groups(|target| !target.tally.is_met());
+    /// The most suspected group that has not been tried, else the likeliest; of those with a member that
+    /// was shown, or of all.
+    fn next_group(&mut self, stalk: Stalk, shown: bool) -> Option<Vec<usize>> {
+        let holder = |group: &[usize]| Some(self.targets[*group.first()?].hold_at(stalk)?.gate);
+        let groups = self.groups(stalk, |target| !target.tally.is_met());
+        let is_shown = |group: &[usize]| group.iter().any(|&at| self.targets[at].shown);
         let open = groups.into_iter().filter(|group| {
-            holder(group).is_some_and(|gate| !self.stalked.contains(&(stalk, gate)))
+            let wanted = !shown || is_shown(group);
+            wanted && holder(group).is_some_and(|gate| !self.stalked.contains(&(stalk, gate)))
         });
         let suspicion =
             |group: &Vec<usize>| group.iter().map(|&at| self.targets[at].suspicion).max();
@@ -102,15 +105,12 @@ impl Campaign<'_> {
     }
 
     /// The wanted targets by the gate that is to hold, in the order of their likeliest member.
-    pub(super) fn groups(&self, wanted: impl Fn(&Target) -> bool) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, stalk: Stalk, wanted: impl Fn(&Target) -> bool) -> Vec<Vec<usize>> {
         let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
-            let Some([earlier, _]) = &target.near else { continue };
-            if !wanted(target) {
-                continue;
-            }
-            let position = *positions.entry(earlier.gate).or_insert_with(|| {
+            let Some(hold) = target.hold_at(stalk).filter(|_| wanted(target)) else { continue };
+            let position = *positions.entry(hold.gate).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });

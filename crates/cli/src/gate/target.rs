@@ -44,6 +44,8 @@ pub struct Target {
     pub longest_wait_us: u64,
     /// How likely it is real, as far as it is known beforehand: the larger, the sooner it is tried.
     pub priority: u32,
+    /// Whether a run or the solver has shown it.
+    pub shown: bool,
     /// Whether a side is known to hold a lock: whoever is held there keeps others from moving.
     pub locked: [bool; 2],
     /// Where the two sides came closest when nobody was held, in the order in which they came.
@@ -69,6 +71,7 @@ impl Target {
             exit_codes: BTreeMap::new(),
             longest_wait_us: 0,
             priority: 0,
+            shown: false,
             locked: [false, false],
             near: None,
             outlived: false,
@@ -135,15 +138,17 @@ impl Target {
         })
     }
 
-    /// Where to hold threads for long: at the side that comes first by itself.
+    /// Where to hold threads for long: mostly at the side that comes first by itself.
     pub fn hold_at(&self, stalk: Stalk) -> Option<HoldAt> {
-        let [earlier, _] = self.near.as_ref()?;
+        let [earlier, later] = self.near.as_ref()?;
         let (thread, occurrence) = match stalk {
             Stalk::First => (String::new(), 1),
             Stalk::Closest => (earlier.thread.clone(), earlier.occurrence),
             Stalk::Late => (String::new(), (earlier.occurrence * 3 / 4).max(1)),
+            Stalk::Other => (String::new(), 1),
         };
-        Some(HoldAt { gate: earlier.gate, thread, occurrence })
+        let gate = if stalk == Stalk::Other { later.gate } else { earlier.gate };
+        Some(HoldAt { gate, thread, occurrence })
     }
 
     /// The meeting to show: the harmful one, else any.

@@ -441,7 +441,11 @@ impl Orchestrator {
         let hold = self.holds.remove(at);
         self.given_up += 1;
         let gate = hold.arrival.visit.gate;
-        self.budget_us = self.budget_us.saturating_sub(waited_us.min(hold.wait_us));
+        let is_chosen = !self.hold_at.is_empty();
+        // Where visits are chosen, short waits are counted, not measured.
+        if !is_chosen || wake != Wake::OthersBlocked {
+            self.budget_us = self.budget_us.saturating_sub(waited_us.min(hold.wait_us));
+        }
         match wake {
             // The others are held, not blocked by the program's own synchronisation.
             Wake::OthersBlocked if !alone => {}
@@ -450,7 +454,6 @@ impl Orchestrator {
             Wake::OthersBlocked => self.events.push(Event::OthersBlocked { gate }),
             Wake::Called | Wake::TimedOut => self.events.push(Event::TimedOut { gate }),
         }
-        let is_chosen = !self.hold_at.is_empty();
         if let Some(state) = self.gates.get_mut(&gate) {
             let is_long = is_chosen && wake != Wake::OthersBlocked;
             state.waits_in_vain += if is_long { LONG_WAIT } else { 1 };
