@@ -106,7 +106,7 @@ impl<'a> Campaign<'a> {
             };
             self.run_together(plan, wanted, progress)?;
         }
-        if !many && !self.targets.iter().all(Target::is_settled) {
+        if !many && (0..self.targets.len()).any(|at| self.wants_long_holds(at)) {
             self.survey()?;
             self.stalk(progress)?;
         }
@@ -187,23 +187,24 @@ impl<'a> Campaign<'a> {
         Ok(end)
     }
 
-    /// Runs with the wanted targets, as many at a time as one run has waits for.
+    /// Runs with the wanted targets, as many at a time as one run has waits for. Returns those that met.
     pub(super) fn run_together(
         &mut self,
         plan: Plan,
         wanted: impl Fn(&Target, Order) -> bool,
         progress: &mut dyn FnMut(&Campaign),
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<usize>> {
         let chosen: Vec<usize> =
             (0..self.targets.len()).filter(|&at| wanted(&self.targets[at], plan.order)).collect();
+        let mut met = Vec::new();
         for part in chosen.chunks(TOGETHER) {
             if self.time_is_over() {
                 break;
             }
-            self.run_chosen(plan, part)?;
+            met.extend(self.run_chosen(plan, part)?);
             progress(self);
         }
-        Ok(())
+        Ok(met)
     }
 
     /// One run with the chosen targets; a violation is traced. Returns those that met.

@@ -21,8 +21,10 @@ impl Campaign<'_> {
             let verdict = match judged.judgement {
                 Judgement::Harmful => Some(Verdict::Harmful),
                 Judgement::Confirmed => Some(Verdict::Confirmed),
-                Judgement::LikelyFalse => Some(Verdict::LikelyFalse),
-                Judgement::Open => None,
+                Judgement::LikelyFalse if !target.is_doubted_too_soon() => {
+                    Some(Verdict::LikelyFalse)
+                }
+                Judgement::LikelyFalse | Judgement::Open => None,
             };
             match verdict {
                 Some(Verdict::LikelyFalse) if race.verdict != Verdict::Potential => {}

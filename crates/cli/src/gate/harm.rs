@@ -30,27 +30,56 @@ impl Campaign<'_> {
                 break;
             }
             let easy = |target: &Target| suspects(target) && target.stalk.is_none();
-            self.run_together(plan, |target, _| easy(target), progress)?;
+            let mut met = self.run_together(plan, |target, _| easy(target), progress)?;
             for stalk in Stalk::ALL {
                 let hard = |target: &Target| suspects(target) && target.stalk == Some(stalk);
-                let natural = self.natural_duration();
-                let plan = Plan {
-                    linger: plan.linger,
-                    ..stalking_run(plan.order, stalk, self.limits.wait, natural)
-                };
+                let plan = self.stalking(plan, stalk);
                 for group in self.groups(stalk, hard) {
                     if self.time_is_over() {
                         break;
                     }
-                    self.run_chosen(plan, &group)?;
+                    met.extend(self.run_chosen(plan, &group)?);
                     progress(self);
                 }
             }
+            self.stalk_missed(plan, suspects, &met, progress)?;
         }
         for target in &mut self.targets {
             target.harm_was_sought |= target.tally.is_met();
         }
         Ok(())
+    }
+
+    /// What meets by chance and did not meet this time is held for long at either side.
+    fn stalk_missed(
+        &mut self,
+        plan: Plan,
+        suspects: impl Fn(&Target) -> bool,
+        met: &[usize],
+        progress: &mut dyn FnMut(&Campaign),
+    ) -> anyhow::Result<()> {
+        let missed: Vec<usize> = (0..self.targets.len())
+            .filter(|at| !met.contains(at) && suspects(&self.targets[*at]))
+            .collect();
+        for at in missed {
+            for stalk in [Stalk::First, Stalk::Other] {
+                if self.time_is_over() {
+                    return Ok(());
+                }
+                let met = self.run_chosen(self.stalking(plan, stalk), &[at])?;
+                progress(self);
+                if !met.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan with threads held for long where the target is stalked.
+    fn stalking(&self, plan: Plan, stalk: Stalk) -> Plan {
+        let long = stalking_run(plan.order, stalk, self.limits.wait, self.natural_duration());
+        Plan { linger: plan.linger, ..long }
     }
 
     /// A violation that came about by itself may not come again. Where nobody stayed behind, the

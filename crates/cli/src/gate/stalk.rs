@@ -20,9 +20,8 @@ const WATCHED_RUNS: u64 = 3;
 impl Campaign<'_> {
     /// Runs in which nobody waits. Afterwards the likeliest targets come first.
     pub(super) fn survey(&mut self) -> anyhow::Result<()> {
-        let all: Vec<usize> = (0..self.targets.len())
-            .filter(|&at| self.targets[at].is_gated() && !self.targets[at].is_settled())
-            .collect();
+        let all: Vec<usize> =
+            (0..self.targets.len()).filter(|&at| self.wants_long_holds(at)).collect();
         for number in 0..WATCHED_RUNS {
             if self.time_is_over() {
                 break;
@@ -40,6 +39,11 @@ impl Campaign<'_> {
             std::cmp::Reverse((target.shown, near, reached, target.priority))
         });
         Ok(())
+    }
+
+    /// Whether holding threads for long may show more about a target.
+    pub(super) fn wants_long_holds(&self, at: usize) -> bool {
+        Order::BOTH.iter().any(|order| self.targets[at].wants_long_holds(*order))
     }
 
     /// Holds for long at the places that the survey chose, the likeliest first: what another engine has
@@ -67,12 +71,18 @@ impl Campaign<'_> {
         progress: &mut dyn FnMut(&Campaign),
     ) -> anyhow::Result<()> {
         for order in Order::BOTH.into_iter().cycle() {
-            let chosen: Vec<usize> =
-                group.iter().copied().filter(|&at| self.targets[at].wants(order)).collect();
+            let chosen: Vec<usize> = group
+                .iter()
+                .copied()
+                .filter(|&at| self.targets[at].wants_long_holds(order))
+                .collect();
             if chosen.is_empty() || self.time_is_over() {
                 break;
             }
             let plan = stalking_run(order, stalk, self.limits.wait, self.natural_duration());
+            for &at in &chosen {
+                self.targets[at].stalked.insert(stalk);
+            }
             let met = self.run_chosen(plan, &chosen)?;
             for &at in &met {
                 self.targets[at].stalk.get_or_insert(stalk);

@@ -1,10 +1,10 @@
 //! One candidate race in a campaign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::{
-    Event, HoldAt, Judgement, Order, Tally, TargetOrder, Visit, judge,
+    Event, HoldAt, Judgement, NotEnforced, Order, Tally, TargetOrder, Visit, judge,
 };
 
 use super::build::GatedProgram;
@@ -48,7 +48,8 @@ pub struct Target {
     pub shown: bool,
     /// Whether a side is known to hold a lock: whoever is held there keeps others from moving.
     pub locked: [bool; 2],
-    /// Where the two sides came closest when nobody was held, in the order in which they came.
+    /// Where the two sides came closest when nobody was held, in the order in which they came, or where
+    /// they met.
     pub near: Option<[Visit; 2]>,
     /// The earlier thread had ended by then and nobody had joined it: nothing but chance or a
     /// hidden signal puts the two in order.
@@ -57,6 +58,10 @@ pub struct Target {
     pub suspicion: u32,
     /// The choice of visits by which it met.
     pub stalk: Option<Stalk>,
+    /// The choices of visits that were tried.
+    pub stalked: BTreeSet<Stalk>,
+    /// Whether there was a run in which nobody was held.
+    was_watched: bool,
 }
 
 impl Target {
@@ -77,6 +82,8 @@ impl Target {
             outlived: false,
             suspicion: 0,
             stalk: None,
+            stalked: BTreeSet::new(),
+            was_watched: false,
         }
     }
 
@@ -96,6 +103,21 @@ impl Target {
             && judge(&self.tally).judgement != Judgement::LikelyFalse
     }
 
+    /// Whether a run that holds threads for long should include it: some visits being ordered says nothing
+    /// of the last one, so that doubt has to wait until every visit to either side was held.
+    pub fn wants_long_holds(&self, order: Order) -> bool {
+        self.wants(order) || self.is_gated() && !self.tally.is_met() && self.is_doubted_too_soon()
+    }
+
+    /// Whether it is doubted because threads were seen in order, and nobody has looked at all visits.
+    pub fn is_doubted_too_soon(&self) -> bool {
+        let judged = judge(&self.tally);
+        let ordered = judged.reason == Some(NotEnforced::OrderedBySynchronisation);
+        let looked = [Stalk::First, Stalk::Other].iter().all(|stalk| self.stalked.contains(stalk));
+        let out_of_reach = self.was_watched && self.near.is_none();
+        judged.judgement == Judgement::LikelyFalse && ordered && !looked && !out_of_reach
+    }
+
     /// Whether there is nothing more to learn about meetings.
     pub fn is_settled(&self) -> bool {
         Order::BOTH.iter().all(|order| !self.wants(*order))
@@ -113,11 +135,14 @@ impl Target {
         self.longest_wait_us = self.longest_wait_us.max(wait_us);
         let Some(meeting) = self.meeting_in(program, &end.events) else { return false };
         self.meetings.entry(order).or_insert(meeting);
+        // Holding at that side has worked.
+        self.near = held_first(&end.events, self.index as u32).or(self.near.take());
         true
     }
 
     /// Takes what a run showed in which nobody was held.
     pub fn learn_survey(&mut self, end: &RunEnd) {
+        self.was_watched = true;
         self.tally.add_survey(self.index as u32, &self.sides, &end.events);
         // The last one told is the closest.
         for event in &end.events {
@@ -168,6 +193,26 @@ impl Target {
             }
             _ => None,
         })
+    }
+}
+
+/// The two visits of a target's meeting, the one of the thread that was held first.
+fn held_first(events: &[Event], number: u32) -> Option<[Visit; 2]> {
+    let (at, leader, follower) = events.iter().enumerate().find_map(|(at, event)| match event {
+        Event::Met { target, leader, follower, .. } if *target == number => {
+            Some((at, leader, follower))
+        }
+        _ => None,
+    })?;
+    let was_held = |wanted: &Visit| {
+        events[..at].iter().any(|event| matches!(event, Event::Held { visit } if visit == wanted))
+    };
+    let pair = [leader.clone(), follower.clone()];
+    if was_held(leader) {
+        Some(pair)
+    } else {
+        let [leader, follower] = pair;
+        was_held(&follower).then_some([follower, leader])
     }
 }
 
