@@ -6,16 +6,19 @@
 use std::sync::Arc;
 
 use racewarden_finding::LockMode;
-use racewarden_ir::{FunctionId, GlobalId, Program, Type};
+use racewarden_ir::{FunctionId, GlobalId, Program, Type, Value};
 use racewarden_models as models;
 use racewarden_models::{Member, Models, Operand};
 use rustc_hash::FxHashMap;
 
-use crate::pointsto::{Location, PointsTo};
+use crate::pointsto::{Location, ObjectKind, PointsTo};
 
 mod convert;
 
+mod statics;
+
 use convert::convert;
+use statics::Statics;
 
 /// Stands for a call's result among its arguments.
 pub const RESULT: u32 = u32::MAX - 1;
@@ -228,6 +231,14 @@ pub enum Effect {
         argument: u32,
         inside: bool,
     },
+    /// Returns an object of the library's that all its callers share.
+    ReturnsObject {
+        object: ObjectKind,
+    },
+    /// Returns what is stored where this argument points.
+    ReturnsLoaded {
+        argument: u32,
+    },
     /// Calls the function with these of its own arguments, before it returns. `loaded`: its address
     /// is so many bytes into what the argument points to.
     CallBack {
@@ -288,10 +299,12 @@ pub enum HandlerKind {
     ThreadExit,
 }
 
-/// A place so many bytes into what an argument points to, or what is pointed at from there.
+/// A place so many bytes into what an argument points to, or what is pointed at from there; or an
+/// object of the library's that all its callers share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inside {
     pub argument: u32,
+    pub object: Option<ObjectKind>,
     pub bytes: u64,
     pub loaded: bool,
     /// Tells it from the other such places of the function.
@@ -307,9 +320,19 @@ impl Inside {
         INSIDE | self.number
     }
 
-    /// Where it may be, given where the argument points.
-    pub fn places(&self, points: &PointsTo, argument: &[Location]) -> Vec<Location> {
-        let mut places = argument.to_vec();
+    /// Where it may be, given where the call's arguments point.
+    pub fn places(
+        &self,
+        points: &PointsTo,
+        arguments: &[Value],
+        of: &dyn Fn(&Value) -> Vec<Location>,
+    ) -> Vec<Location> {
+        if let Some(kind) = self.object {
+            let object = points.locations().find_object(kind);
+            let place = |object| Location { object, offset: 0, stride: 0 };
+            return object.map(place).into_iter().collect();
+        }
+        let mut places = arguments.get(self.argument as usize).map(of).unwrap_or_default();
         for place in &mut places {
             place.offset = place.offset.wrapping_add(self.bytes as i64);
         }
@@ -379,6 +402,7 @@ impl Effects {
             ends_in_main: true,
             ..Effects::default()
         };
+        let statics = Statics::new(program, models);
         for id in module.function_ids() {
             let function = module.function(id);
             let symbol = module.name_text(function.name);
@@ -399,7 +423,7 @@ impl Effects {
             let own = match model {
                 Some(_) if symbol.contains("setjmp") => Some(vec![Effect::ReturnsTwice]),
                 Some(model) if !(has_body && model.marks_body()) => {
-                    let mut own = convert(program, model, effects.checks_errors);
+                    let mut own = convert(program, model, &statics, effects.checks_errors);
                     // The table says more than can be followed.
                     if own.contains(&Effect::Unknown) {
                         effects.unknown.push(id);

@@ -157,9 +157,8 @@ impl Instantiation<'_> {
         for effect in effects_of_call(self.effects, self.points, (function, inst), callee) {
             if let Effect::AccessInside { place, .. } = effect
                 && place.operand() == operand
-                && let Some(argument) = arguments.get(place.argument as usize)
             {
-                found.extend(place.places(self.points, &value(argument)));
+                found.extend(place.places(self.points, arguments, &value));
             }
         }
         found.sort_unstable();

@@ -143,7 +143,9 @@ impl Naming<'_> {
             ObjectKind::Variadic(function) => {
                 format!("variadic arguments of {}", self.function(function))
             }
-            ObjectKind::Library(function) => format!("the result of {}", self.function(function)),
+            ObjectKind::Library(function) => {
+                format!("static memory of {}", self.function(function))
+            }
             ObjectKind::Api => "memory passed in by callers".to_owned(),
             ObjectKind::Blob => "one of many objects".to_owned(),
             ObjectKind::Unknown => "memory of unknown origin".to_owned(),

@@ -228,11 +228,10 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Effect::AccessInside { place, write: true, .. } => {
-                    if let Some(value) = arguments.get(place.argument as usize) {
-                        let places = place.places(self.points, &self.points(id, value));
-                        self.soiled.extend(places.iter().map(|at| at.object));
-                        self.change_at(id, inst, &places, OPEN, true);
-                    }
+                    let of = |value: &Value| self.points(id, value).into_owned();
+                    let places = place.places(self.points, arguments, &of);
+                    self.soiled.extend(places.iter().map(|at| at.object));
+                    self.change_at(id, inst, &places, OPEN, true);
                 }
                 Effect::ResetLock { pointer } => {
                     if let Some(value) = arguments.get(pointer as usize) {

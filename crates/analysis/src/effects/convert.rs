@@ -7,6 +7,7 @@ use racewarden_ir::Program;
 use racewarden_models as models;
 use racewarden_models::Operand;
 
+use super::statics::Statics;
 use super::{
     Effect, Entry, Extent, HandlerKind, Inside, Length, LockName, Passed, RESULT, Success,
 };
@@ -17,6 +18,7 @@ const MAX_LISTED: u32 = 16;
 pub(super) fn convert(
     program: &Program,
     model: &models::Model,
+    statics: &Statics,
     checks_errors: bool,
 ) -> Vec<Effect> {
     let mut out = Vec::new();
@@ -24,7 +26,7 @@ pub(super) fn convert(
         out.push(Effect::VariadicStart { list: 0 });
     }
     for effect in &model.effects {
-        convert_one(program, model, effect, checks_errors, &mut out);
+        convert_one(program, model, effect, (statics, checks_errors), &mut out);
     }
     // Memory accesses come before the synchronisation that the call does afterwards.
     out.sort_by_key(|effect| match effect {
@@ -44,9 +46,15 @@ pub(super) fn convert(
 }
 
 /// An access by the operand, wherever it leads.
-fn access(operand: &Operand, write: bool, length: Length, atomic: bool, out: &mut Vec<Effect>) {
+fn access(
+    statics: &Statics,
+    operand: &Operand,
+    (write, length, atomic): (bool, Length, bool),
+    out: &mut Vec<Effect>,
+) {
     let inside = |base: &Operand, bytes: u64, loaded: bool| {
-        let place = Inside { argument: argument(base)?, bytes, loaded, number: 0 };
+        let argument = argument(base)?;
+        let place = Inside { argument, object: None, bytes, loaded, number: 0 };
         Some(Effect::AccessInside { place, write, length, atomic })
     };
     let found = match operand {
@@ -60,7 +68,12 @@ fn access(operand: &Operand, write: bool, length: Length, atomic: bool, out: &mu
             Operand::Offset(base, bytes) => inside(base, *bytes, true),
             base => inside(base, 0, true),
         },
-        Operand::Return | Operand::Global(_) => None,
+        Operand::Global(name) => statics.get(name).map(|object| {
+            let object = Some(object);
+            let place = Inside { argument: 0, object, bytes: 0, loaded: false, number: 0 };
+            Effect::AccessInside { place, write, length, atomic }
+        }),
+        Operand::Return => None,
     };
     out.push(found.unwrap_or(Effect::Unknown));
 }
@@ -135,7 +148,7 @@ fn convert_one(
     program: &Program,
     model: &models::Model,
     effect: &models::Effect,
-    checks_errors: bool,
+    (statics, checks_errors): (&Statics, bool),
     out: &mut Vec<Effect>,
 ) {
     use models::Effect as M;
@@ -350,8 +363,12 @@ fn convert_one(
             }
             None => out.push(Effect::Unknown),
         },
-        M::Reads(range) => access(&range.pointer, false, length_of(&range.length), false, out),
-        M::Writes(range) => access(&range.pointer, true, length_of(&range.length), false, out),
+        M::Reads(range) => {
+            access(statics, &range.pointer, (false, length_of(&range.length), false), out);
+        }
+        M::Writes(range) => {
+            access(statics, &range.pointer, (true, length_of(&range.length), false), out);
+        }
         M::Copies { to, from, length } => {
             let (Some(to), Some(from)) = (argument(to), argument(from)) else {
                 return out.push(Effect::Unknown);
@@ -363,12 +380,19 @@ fn convert_one(
         }
         M::Atomic(call) => {
             let write = call.op != models::AtomicOp::Load;
-            access(&call.address, write, length_of(&call.length), true, out);
+            access(statics, &call.address, (write, length_of(&call.length), true), out);
         }
         M::ReturnsArg { arg } => {
-            if let Some(argument) = argument(arg) {
-                out.push(Effect::Returns { argument, inside: false });
-            }
+            let returned = match arg {
+                Operand::Global(name) => {
+                    statics.get(name).map(|object| Effect::ReturnsObject { object })
+                }
+                Operand::Load(inner) => {
+                    argument(inner).map(|argument| Effect::ReturnsLoaded { argument })
+                }
+                arg => argument(arg).map(|argument| Effect::Returns { argument, inside: false }),
+            };
+            out.push(returned.unwrap_or(Effect::Unknown));
         }
         M::ReturnsInto { arg } => {
             if let Some(argument) = argument(arg) {

@@ -367,10 +367,9 @@ impl Flow<'_> {
                 }
             }
             Effect::AccessInside { place, write, length, atomic } => {
-                let Some(value) = arguments.get(place.argument as usize) else { return };
                 let kind = if *write { AccessKind::Write } else { AccessKind::Read };
                 let size = length_in(*length, arguments);
-                self.access_inside(inst, place, value, size, kind, *atomic);
+                self.access_inside(inst, place, arguments, size, kind, *atomic);
             }
             Effect::Access { pointer, write, length, atomic } => {
                 let Some(value) = arguments.get(*pointer as usize) else { return };
@@ -436,6 +435,8 @@ impl Flow<'_> {
             | Effect::GetSpecific
             | Effect::ReturnsStatic
             | Effect::ReturnsOwn
+            | Effect::ReturnsObject { .. }
+            | Effect::ReturnsLoaded { .. }
             | Effect::VariadicStart { .. } => {}
             Effect::Returns { argument, inside } => {
                 if (*inside || self.syms.is_opaque(inst))

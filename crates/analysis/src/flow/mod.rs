@@ -505,7 +505,7 @@ impl<'a> Flow<'a> {
         &mut self,
         inst: u32,
         place: &Inside,
-        argument: &Value,
+        arguments: &[Value],
         size: u64,
         kind: AccessKind,
         atomic: bool,
@@ -513,9 +513,12 @@ impl<'a> Flow<'a> {
         if self.recording.is_none() {
             return;
         }
-        let places = place.places(self.env.points, &self.points(argument));
+        let of = |value: &Value| self.points(value).into_owned();
+        let places = place.places(self.env.points, arguments, &of);
         if self.is_shared(&places) {
-            let base = if place.loaded { None } else { self.sym(argument) };
+            let argument = arguments.get(place.argument as usize);
+            let plain = !place.loaded && place.object.is_none();
+            let base = argument.filter(|_| plain).and_then(|value| self.sym(value));
             let address = base.map(|base| base.shifted(place.bytes as i64));
             self.note_access(inst, place.operand(), address, size, kind, atomic);
         }

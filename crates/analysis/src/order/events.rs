@@ -515,11 +515,10 @@ impl<'a> Scan<'a> {
                 }
             }
             Effect::AccessInside { place, write: true, .. } => {
-                if let Some(value) = value(place.argument) {
-                    let points = self.instantiation.points;
-                    let places = place.places(points, &self.points(site.0, value));
-                    self.taint_places(&places);
-                }
+                let points = self.instantiation.points;
+                let of = |value: &Value| self.points(site.0, value).to_vec();
+                let places = place.places(points, arguments, &of);
+                self.taint_places(&places);
             }
             Effect::Copy { to, .. } | Effect::Allocate { out: Some(to), .. } => {
                 if let Some(value) = value(*to) {

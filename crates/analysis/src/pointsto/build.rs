@@ -10,7 +10,7 @@ use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
 use super::{CallSite, PointsTo};
-use crate::effects::{Effect, Effects, Entry, Passed};
+use crate::effects::{Effect, Effects, Entry, Inside, Passed};
 
 /// What to do with a function that reaches a site's target set.
 #[derive(Debug)]
@@ -695,6 +695,21 @@ impl Builder<'_> {
                 let location = Location { object, offset: 0, stride: 0 };
                 let location = self.solver.locations.intern(location);
                 self.solver.add(own, &[location]);
+            }
+            Effect::AccessInside { place: Inside { object: Some(kind), .. }, .. } => {
+                let object = self.solver.locations.object(*kind, 0);
+                self.solver.locations.intern(Location { object, offset: 0, stride: 0 });
+            }
+            Effect::ReturnsObject { object: kind } => {
+                let object = self.solver.locations.object(*kind, 0);
+                let place = Location { object, offset: 0, stride: 0 };
+                let place = self.solver.locations.intern(place);
+                self.solver.add(own, &[place]);
+            }
+            Effect::ReturnsLoaded { argument: index } => {
+                if let Some(address) = argument(*index) {
+                    self.solver.watch(address, Watch::Load { to: own, wide: false });
+                }
             }
             Effect::VariadicStart { list } => {
                 if let Some(list) = argument(*list) {

@@ -1,20 +1,20 @@
+// `strtok` keeps its place in memory that all threads share.
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-char text[32] = "12 34";
-void *one(void *arg) {
-  return strtok(text, " "); // RACE!
-}
-void *two(void *arg) {
-  char *end;
-  return (void *)strtol(text, &end, 10); // RACE!
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *worker(void *arg) {
+    char text[] = "a b c";
+    (void)arg;
+    // pthread_mutex_lock(&lock);
+    char *word = strtok(text, " "); // RACE!
+    // pthread_mutex_unlock(&lock);
+    return word == text ? 0 : arg;
 }
 int main(void) {
-  pthread_t a, b;
-  pthread_create(&a, 0, one, 0);
-  pthread_create(&b, 0, two, 0);
-  pthread_join(a, 0);
-  pthread_join(b, 0);
-  return 0;
+    pthread_t a, b;
+    pthread_create(&a, 0, worker, 0);
+    pthread_create(&b, 0, worker, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
 }
