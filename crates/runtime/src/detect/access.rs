@@ -202,6 +202,7 @@ fn is_any_range_said(address: usize, size: usize, new: u64) -> bool {
 }
 
 /// As [`step`], with any number of cells. Returns whether the access is dealt with.
+#[inline(never)]
 fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let (first, second) = (locked.first(), locked.second());
     let [third, fourth] = if first & TAG != 0 { locked.beside() } else { [0, 0] };
@@ -275,7 +276,7 @@ pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> b
         locked.set(first, second);
         return true;
     }
-    remember_locked(thread, &mut locked, new)
+    step_many(thread, &mut locked, new)
 }
 
 /// Where a granule without cells of its own goes from `before`, when two cells suffice or the
@@ -285,14 +286,11 @@ fn known_step(thread: &mut Thread, before: (u64, u64), new: u64) -> Option<(u64,
     if let Some(after) = own_step(thread, before, new) {
         return Some(after);
     }
-    let entry = thread.memo.entry(before.0, before.1, new);
-    if entry.known {
-        return Some(entry.result);
+    if let Some(after) = step(thread, before.0, before.1, new) {
+        return Some(after);
     }
-    let after = step(thread, before.0, before.1, new)?;
     let entry = thread.memo.entry(before.0, before.1, new);
-    (entry.result, entry.known) = (after, true);
-    Some(after)
+    entry.known.then_some(entry.result)
 }
 
 /// The simplest and most frequent steps: nothing is remembered, or one plain access of the thread
@@ -313,15 +311,6 @@ fn own_step(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u
         return ((first ^ new) & EPOCH != 0).then_some((new, first));
     }
     (first & !new & BYTES == 0).then_some((new, 0))
-}
-
-/// As [`remember`], for a granule with more cells than two or that needs them now.
-#[inline(never)]
-fn remember_locked(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
-    if is_said(&locked.granule(), new) {
-        return true;
-    }
-    step_many(thread, locked, new)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -359,7 +348,8 @@ pub fn sweep(
                 };
                 match after {
                     Some(after) => memo = (before, after),
-                    None if remember_locked(thread, &mut locked, new) => continue,
+                    None if is_said(&locked.granule(), new) => continue,
+                    None if step_many(thread, &mut locked, new) => continue,
                     None => return at + index,
                 }
             }

@@ -199,6 +199,8 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     let watched = new & cell::EPOCH != 0;
+    // Where random accesses go, all of these are far away: fetched together, they are waited for once.
+    granule.fetch();
     if watched && access::is_said(&granule, new) {
         return;
     }
