@@ -17,9 +17,25 @@ pub struct Built {
     pub whole: PathBuf,
 }
 
+impl Built {
+    fn in_folder(folder: &Path) -> Built {
+        Built {
+            folder: folder.to_owned(),
+            plain: folder.join("plain"),
+            tsan: folder.join("tsan"),
+            pruned: folder.join("pruned"),
+            whole: folder.join("whole"),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        [&self.plain, &self.tsan, &self.pruned, &self.whole].iter().all(|file| file.is_file())
+    }
+}
+
 pub struct Tools<'a> {
     racewarden: PathBuf,
-    scratch: &'a Path,
+    place: &'a Path,
 }
 
 /// Valgrind 3.19 does not read newer debug information.
@@ -27,17 +43,32 @@ const PLAIN: &str = "-gdwarf-4";
 const SANITIZED: &str = "-g -fsanitize=thread";
 
 impl<'a> Tools<'a> {
-    pub fn new(racewarden: &Path, scratch: &'a Path) -> anyhow::Result<Self> {
-        Ok(Tools { racewarden: racewarden.canonicalize()?, scratch })
+    pub fn new(racewarden: &Path, place: &'a Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(place)?;
+        Ok(Tools { racewarden: racewarden.canonicalize()?, place })
     }
 
     pub fn build(&self, program: &Program) -> anyhow::Result<Built> {
-        let folder = self.scratch.join(program.name);
+        let folder = self.place.join(program.name);
+        let kept = Built::in_folder(&folder);
+        if kept.is_there() {
+            return Ok(kept);
+        }
+        eprintln!("building {}", program.name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
         std::fs::create_dir_all(&folder)?;
-        match &program.source {
+        let (pruned, whole) = match &program.source {
             Source::File { path, libraries } => self.build_file(&folder, path, libraries),
             Source::Tree { path, build, product } => self.build_tree(&folder, path, build, product),
+        }?;
+        std::fs::copy(pruned, &kept.pruned)?;
+        std::fs::copy(whole, &kept.whole)?;
+        for rest in ["tree", "cache-true", "cache-false"] {
+            let _ = std::fs::remove_dir_all(folder.join(rest));
         }
+        Ok(kept)
     }
 
     fn build_file(
@@ -45,14 +76,13 @@ impl<'a> Tools<'a> {
         folder: &Path,
         source: &Path,
         libraries: &[&str],
-    ) -> anyhow::Result<Built> {
+    ) -> anyhow::Result<(PathBuf, PathBuf)> {
         let cxx = source.extension().is_some_and(|extension| extension == "cpp");
-        let compile = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
+        let compile = |name: &str, flags: &str| -> anyhow::Result<()> {
             let product = folder.join(name);
             let mut command = Command::new(if cxx { "clang++-22" } else { "clang-22" });
             command.args(["-O2", "-pthread"]).args(flags.split(' ')).arg(source);
-            succeed(command.args(libraries).arg("-o").arg(&product))?;
-            Ok(product)
+            succeed(command.args(libraries).arg("-o").arg(&product))
         };
         let ours = |pruned: bool| {
             let mut command = self.racewarden(folder, pruned);
@@ -62,13 +92,9 @@ impl<'a> Tools<'a> {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             built_program(folder, pruned, &mut command, &name)
         };
-        Ok(Built {
-            folder: folder.to_owned(),
-            plain: compile("plain", PLAIN)?,
-            tsan: compile("tsan", SANITIZED)?,
-            pruned: ours(true)?,
-            whole: ours(false)?,
-        })
+        compile("plain", PLAIN)?;
+        compile("tsan", SANITIZED)?;
+        Ok((ours(true)?, ours(false)?))
     }
 
     fn build_tree(
@@ -77,7 +103,7 @@ impl<'a> Tools<'a> {
         source: &Path,
         build: &str,
         product: &str,
-    ) -> anyhow::Result<Built> {
+    ) -> anyhow::Result<(PathBuf, PathBuf)> {
         let place = folder.join("tree");
         succeed(Command::new("cp").arg("-a").arg(source).arg(&place))?;
         let command = |flags: &str| {
@@ -85,14 +111,13 @@ impl<'a> Tools<'a> {
                 .replace("{cc}", &format!("clang-22 {flags}"))
                 .replace("{cxx}", &format!("clang++-22 {flags}"))
         };
-        let make = |name: &str, flags: &str| -> anyhow::Result<PathBuf> {
+        let make = |name: &str, flags: &str| -> anyhow::Result<()> {
             succeed(Command::new("sh").args(["-c", &command(flags)]).current_dir(&place))?;
-            let kept = folder.join(name);
-            std::fs::copy(place.join(product), &kept).context(product.to_owned())?;
-            Ok(kept)
+            std::fs::copy(place.join(product), folder.join(name)).context(product.to_owned())?;
+            Ok(())
         };
-        let plain = make("plain", PLAIN)?;
-        let tsan = make("tsan", SANITIZED)?;
+        make("plain", PLAIN)?;
+        make("tsan", SANITIZED)?;
         let mut capture = Command::new(&self.racewarden);
         capture.args(["capture", "--", "sh", "-c", &command("-g")]);
         succeed(capture.current_dir(&place).env("RACEWARDEN_CACHE", folder.join("cache-true")))?;
@@ -102,13 +127,7 @@ impl<'a> Tools<'a> {
             command.arg(name.as_ref()).args(["--", "--version"]).current_dir(&place);
             built_program(folder, pruned, &mut command, &name)
         };
-        Ok(Built {
-            folder: folder.to_owned(),
-            plain,
-            tsan,
-            pruned: ours(true)?,
-            whole: ours(false)?,
-        })
+        Ok((ours(true)?, ours(false)?))
     }
 
     fn racewarden(&self, folder: &Path, pruned: bool) -> Command {

@@ -5,10 +5,15 @@
 //!
 //! The kernels are in `bench/kernels`; real programs are measured when their sources were fetched
 //! (`bench/fetch`). With `--scaling`, instead: how the cost grows from 1 to 8 threads.
+//!
+//! All of it takes long. `--programs FOLDER` keeps the built programs for the next run, which
+//! `--build-only` makes without measuring; `--rows FILE` keeps what was measured, so that some
+//! programs may be measured now and others later. The table has all rows of the file.
 
 mod build;
 mod cost;
 mod programs;
+mod rows;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,13 +24,18 @@ use build::{Built, Tools};
 use cost::Cost;
 use programs::Program;
 pub use programs::words;
+use rows::{Row, Table};
 
-const USAGE: &str = "usage: run [--sources FOLDER] [--racewarden FILE] [--rounds N] [--threads N] \
-                     [--no-helgrind] [--scaling] [NAME...]";
+const USAGE: &str = "usage: run [--sources FOLDER] [--racewarden FILE] [--programs FOLDER] \
+                     [--build-only] [--rows FILE] [--rounds N] [--threads N] [--no-helgrind] \
+                     [--scaling] [NAME...]";
 
 struct Options {
     sources: PathBuf,
     racewarden: PathBuf,
+    programs: Option<PathBuf>,
+    build_only: bool,
+    rows: Option<PathBuf>,
     rounds: usize,
     threads: u32,
     helgrind: bool,
@@ -38,6 +48,9 @@ impl Options {
         let mut options = Options {
             sources: Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"),
             racewarden: std::env::current_exe()?.with_file_name("racewarden"),
+            programs: None,
+            build_only: false,
+            rows: None,
             rounds: 3,
             threads: 2,
             helgrind: true,
@@ -51,6 +64,9 @@ impl Options {
             match argument.as_str() {
                 "--sources" => options.sources = value()?.into(),
                 "--racewarden" => options.racewarden = value()?.into(),
+                "--programs" => options.programs = Some(value()?.into()),
+                "--build-only" => options.build_only = true,
+                "--rows" => options.rows = Some(value()?.into()),
                 "--rounds" => options.rounds = value()?.parse()?,
                 "--threads" => options.threads = value()?.parse()?,
                 "--no-helgrind" => options.helgrind = false,
@@ -73,100 +89,46 @@ impl Options {
 pub fn run() -> anyhow::Result<()> {
     let options = Options::read()?;
     let scratch = tempfile::Builder::new().prefix("racewarden-bench-").tempdir()?;
-    let tools = Tools::new(&options.racewarden, scratch.path())?;
-    let mut table = Table::default();
-    println!("{}", if options.scaling { SCALING_HEAD } else { HEAD });
+    let place = options.programs.as_deref().unwrap_or(scratch.path());
+    let tools = Tools::new(&options.racewarden, place)?;
+    let mut table = Table::read(options.rows.as_deref())?;
+    if options.scaling {
+        println!("{SCALING_HEAD}");
+    }
     let mut failures = 0;
-    for program in programs::all(&options.sources) {
-        if !options.wants(&program) {
-            continue;
-        }
+    let programs = programs::all(&options.sources);
+    for program in programs.iter().filter(|program| options.wants(program)) {
         if !program.present() {
             eprintln!("{}: not fetched, run bench/fetch", program.name);
             continue;
         }
-        eprintln!("building {}", program.name);
-        let measured = tools.build(&program).and_then(|built| match options.scaling {
-            true => scaling(&options, &program, &built),
-            false => table.add(&options, &program, &built),
+        let measured = tools.build(program).and_then(|built| {
+            if options.build_only {
+                return Ok(());
+            }
+            if options.scaling {
+                return scaling(&options, program, &built);
+            }
+            table.add(measure(&options, program, &built)?, options.rows.as_deref())
         });
         if let Err(error) = measured.with_context(|| program.name.to_owned()) {
             eprintln!("{error:#}");
             failures += 1;
         }
-        // Each program's builds take some hundred megabytes.
-        let _ = std::fs::remove_dir_all(scratch.path().join(program.name));
+        if options.programs.is_none() {
+            // Each program's builds take some hundred megabytes.
+            let _ = std::fs::remove_dir_all(scratch.path().join(program.name));
+        }
     }
-    if !options.scaling {
-        table.tell_means();
+    if !options.scaling && !options.build_only {
+        table.tell(&programs.iter().map(|program| program.name).collect::<Vec<_>>());
     }
     ensure!(failures == 0, "{failures} programs failed");
     Ok(())
 }
 
-const HEAD: &str = "| program | native | TSan | racewarden | without pruning | of TSan \
-    | of TSan, without | memory | TSan's | of TSan | Helgrind | of racewarden |\n\
-    |---|---|---|---|---|---|---|---|---|---|---|---|";
 const SCALING_HEAD: &str = "| program | threads | native | TSan | racewarden | of TSan |\n\
     |---|---|---|---|---|---|";
-
-/// One program's costs: the median round of each variant.
-struct Row {
-    plain: Cost,
-    tsan: Cost,
-    pruned: Cost,
-    whole: Cost,
-    helgrind: Option<Cost>,
-}
-
-/// The ratios of all rows: processor time with and without pruning and memory, of TSan's, and
-/// Helgrind's processor time, of racewarden's.
-#[derive(Default)]
-struct Table {
-    ratios: [Vec<f64>; 4],
-}
-
-impl Table {
-    fn add(&mut self, options: &Options, program: &Program, built: &Built) -> anyhow::Result<()> {
-        let row = measure(options, program, built)?;
-        let of = |a: f64, b: f64| a / b.max(0.01);
-        let (native, tsan) = (row.plain.cpu, row.tsan.cpu);
-        let ratios = [
-            of(row.pruned.cpu, tsan),
-            of(row.whole.cpu, tsan),
-            of(row.pruned.memory, row.tsan.memory),
-            row.helgrind.as_ref().map_or(f64::NAN, |helgrind| of(helgrind.cpu, row.pruned.cpu)),
-        ];
-        for (all, ratio) in self.ratios.iter_mut().zip(ratios) {
-            all.push(ratio);
-        }
-        let helgrind = match &row.helgrind {
-            Some(cost) => format!("{:.2} s | {:.1}x", cost.cpu, ratios[3]),
-            None => "– | –".to_owned(),
-        };
-        println!(
-            "| {} | {native:.2} s | {:.1}x | {:.1}x | {:.1}x | {:.2}x | {:.2}x | {:.0} MB | {:.0} MB | {:.2}x | {helgrind} |",
-            program.name,
-            of(tsan, native),
-            of(row.pruned.cpu, native),
-            of(row.whole.cpu, native),
-            ratios[0],
-            ratios[1],
-            row.pruned.memory,
-            row.tsan.memory,
-            ratios[2],
-        );
-        Ok(())
-    }
-
-    fn tell_means(&self) {
-        let mean = self.ratios.each_ref().map(|ratios| geometric_mean(ratios));
-        println!(
-            "| geometric mean | | | | | {:.2}x | {:.2}x | | | {:.2}x | | {:.1}x |",
-            mean[0], mean[1], mean[2], mean[3]
-        );
-    }
-}
 
 fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Result<Row> {
     let mut costs = [const { Vec::new() }; 4];
@@ -186,7 +148,7 @@ fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Resul
         false => None,
     };
     let [plain, tsan, pruned, whole] = costs.map(median);
-    Ok(Row { plain, tsan, pruned, whole, helgrind })
+    Ok(Row { name: program.name.to_owned(), plain, tsan, pruned, whole, helgrind })
 }
 
 /// Cost against the number of threads, for the same work: relative to one thread.
@@ -218,10 +180,4 @@ fn median(mut costs: Vec<Cost>) -> Cost {
     costs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
     let middle = costs.len() / 2;
     costs.swap_remove(middle)
-}
-
-/// Of those that were measured.
-fn geometric_mean(ratios: &[f64]) -> f64 {
-    let logs: Vec<f64> = ratios.iter().filter(|ratio| ratio.is_finite()).map(|r| r.ln()).collect();
-    (logs.iter().sum::<f64>() / logs.len() as f64).exp()
 }
