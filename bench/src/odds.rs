@@ -19,13 +19,14 @@ const REPLAYS: usize = 100;
 /// One crash, one hang, one uncaught exception, one double free: all with a window that plain runs
 /// never hit.
 const RARE: [&str; 4] = ["late_teardown.c", "missed_post.c", "thrown.cpp", "double_free.c"];
-const REPLAYED: [&str; 8] = [
+const REPLAYED: [&str; 9] = [
     "late_teardown.c",
     "missed_post.c",
     "thrown.cpp",
     "double_free.c",
     "lost_update.c",
     "lost_wakeup.c",
+    "pool_closed_unlocked.c",
     "statistics.c",
     "progress.cpp",
 ];

@@ -20,7 +20,7 @@ use super::target::Target;
 const TOGETHER: usize = 64;
 
 /// A hold at a chosen place ends when all others have been waiting for so long.
-const IDLE_US: u64 = 150_000;
+pub const IDLE_US: u64 = 150_000;
 
 /// How many runs alone a target gets that could not be settled together with others.
 const RUNS_ALONE: u64 = 4;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use racewarden_schedule::gate::{Event, Linger, Order, Orders, StepGate, TargetOrder};
+use racewarden_schedule::gate::{Event, HoldAt, Linger, Order, Orders, StepGate, TargetOrder};
 use racewarden_schedule::{Schedule, Step};
 
 use super::build::GatedProgram;
+use super::campaign::IDLE_US;
 use super::runner::{Program, RunEnd};
 
 pub struct ReplayRequest<'a> {
@@ -90,21 +91,33 @@ pub fn exact_orders(request: &ReplayRequest) -> anyhow::Result<Orders> {
     })
 }
 
-fn relaxed_orders(request: &ReplayRequest, seed: u64) -> Option<Orders> {
+/// Orders that bring the pair together wherever the two threads come by. Whoever comes to either side is held
+/// at first; later tries hold all visits to one side, because the partner may come after the last of many.
+fn relaxed_orders(request: &ReplayRequest, round: u64) -> Option<Orders> {
     let [.., first, second] = request.schedule.steps.as_slice() else { return None };
     let gates = |step: &Step| gates_of(request.gated, &step.function, step.instruction);
     let sides = [gates(first), gates(second)];
     if sides.iter().any(Vec::is_empty) {
         return None;
     }
+    let chosen: &[u32] = match round % 3 {
+        0 => &[],
+        1 => &sides[0],
+        _ => &sides[1],
+    };
+    let everywhere = |gate: &u32| HoldAt { gate: *gate, thread: String::new(), occurrence: 1 };
+    let hold_at: Vec<HoldAt> = chosen.iter().map(everywhere).collect();
+    let idle_us = if hold_at.is_empty() { 0 } else { IDLE_US };
     let target = TargetOrder { number: 0, order: Order::Forward, sides, avoid: false };
     Some(Orders {
         wait_us: request.patience.as_micros() as u64 / 4,
         run_budget_us: request.patience.as_micros() as u64 * 4,
         linger: request.linger,
-        seed,
+        seed: round,
         waits_at_exit: true,
         targets: vec![target],
+        hold_at,
+        idle_us,
         ..Orders::default()
     })
 }
