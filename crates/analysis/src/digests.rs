@@ -3,6 +3,8 @@
 //! A pair is a candidate only if no digest excludes it. The order of [`DIGESTS`] is the order of
 //! cost and of how much a reason tells; the first that applies gives the reason that is counted.
 
+use std::sync::Arc;
+
 use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::Op;
 
@@ -12,7 +14,7 @@ use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
-use crate::state::{CreateId, Held, NOWHERE};
+use crate::state::{CreateId, Held, NOWHERE, Path};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
 use crate::threads::{MAIN, RootId, Standing};
@@ -305,26 +307,45 @@ impl Digest for ThreadOrder {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let threads = &whole.instantiation.threads;
-        if a.root == b.root {
-            return (!whole.root(a.root).many).then(|| "one thread makes both accesses".to_owned());
-        }
-        let (x, y) = (whole.standing(a), whole.standing(b));
-        if !threads.runs_beside(&x, b.root) && !threads.runs_beside(&y, a.root) {
-            return Some("the threads are never alive at the same time as these accesses".into());
-        }
-        (x.joined.contains(&b.root) || y.joined.contains(&a.root))
-            .then(|| "the other thread was joined before".to_owned())
+        let standing = |access| whole.standing(access, whole.alive(&access.state));
+        whole.order(&standing(a), &standing(b)).map(str::to_owned)
     }
 }
 
+/// The number of the digest that keeps accesses with these standings apart: of those that look at
+/// threads there is one.
+pub fn exclusion_by_threads(x: &Standing, y: &Standing, whole: &Whole<'_>) -> Option<usize> {
+    whole.order(x, y)?;
+    DIGESTS.iter().position(|digest| digest.reads() == Reads::Thread)
+}
+
 impl Whole<'_> {
-    /// All that [`ThreadOrder`] looks at.
-    pub fn standing(&self, access: &GuardedAccess) -> Standing {
+    /// Why accesses with these standings never happen at once.
+    fn order(&self, x: &Standing, y: &Standing) -> Option<&'static str> {
         let threads = &self.instantiation.threads;
+        if x.root == y.root {
+            return (!self.root(x.root).many).then_some("one thread makes both accesses");
+        }
+        if !threads.runs_beside(x, y.root) && !threads.runs_beside(y, x.root) {
+            return Some("the threads are never alive at the same time as these accesses");
+        }
+        (x.joined.contains(&y.root) || y.joined.contains(&x.root))
+            .then_some("the other thread was joined before")
+    }
+
+    /// The roots that are alive because of what the state's thread created, ascending.
+    pub fn alive(&self, state: &Path) -> Arc<[RootId]> {
+        let threads = &self.instantiation.threads;
+        if state.threads.is_empty() {
+            return Arc::from([]);
+        }
         let roots = 0..threads.roots.len() as RootId;
-        let alive: Vec<RootId> =
-            roots.clone().filter(|&other| threads.is_alive(&access.state, other)).collect();
+        roots.filter(|&other| threads.is_alive(state, other)).collect()
+    }
+
+    /// All that [`ThreadOrder`] looks at; `alive` is what [`Self::alive`] says of the state.
+    pub fn standing(&self, access: &GuardedAccess, alive: Arc<[RootId]>) -> Standing {
+        let roots = 0..self.instantiation.threads.roots.len() as RootId;
         let is_joined = |other: &RootId| {
             let root = self.root(*other);
             !root.many
@@ -629,7 +650,7 @@ impl Whole<'_> {
             let placed = self.is_one_place(&held.points);
             ((invariant || placed) && !self.is_broken(held)).then(|| Held {
                 lock: if invariant { held.lock.clone() } else { Sym::constant(0) },
-                points: if placed { held.points.clone() } else { std::sync::Arc::from([]) },
+                points: if placed { held.points.clone() } else { Arc::from([]) },
                 after: held.after.iter().filter(|lock| self.is_invariant(lock)).cloned().collect(),
                 acquired_at: NOWHERE,
                 count: 1,

@@ -13,7 +13,7 @@ use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::Distinct;
 use crate::effects::{Effect, INSIDE};
 use crate::flow::{KEPT, kept_at};
-use crate::pointsto::{CallSite, Location, ObjectKind, gcd};
+use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
 use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
@@ -31,6 +31,14 @@ pub struct GuardedAccess {
     pub locations: Arc<[Location]>,
     pub state: Arc<Path>,
     pub private: bool,
+}
+
+impl GuardedAccess {
+    /// Whether it may be to the object.
+    pub fn reaches(&self, object: ObjectId) -> bool {
+        let at = self.locations.partition_point(|at| at.object < object);
+        self.locations.get(at).is_some_and(|at| at.object == object)
+    }
 }
 
 /// Contexts whose accesses are instantiated at a time.

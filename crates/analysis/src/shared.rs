@@ -62,6 +62,11 @@ impl<T: Empty + Default> Shared<T> {
         self.0 = None;
     }
 
+    /// Where the allocation is; 0 for none. Equal ones are equal as long as both live.
+    pub fn address(&self) -> usize {
+        self.0.as_ref().map_or(0, |value| Arc::as_ptr(value).addr())
+    }
+
     /// Whether both are one allocation, or both empty: then they are equal.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

@@ -51,7 +51,7 @@ pub struct Root {
 pub struct Standing {
     pub root: RootId,
     /// Roots alive because of what the thread created, ascending.
-    pub alive: Vec<RootId>,
+    pub alive: Arc<[RootId]>,
     /// Roots that were certainly joined before.
     pub joined: Vec<RootId>,
 }

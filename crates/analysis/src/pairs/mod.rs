@@ -4,17 +4,18 @@
 //! Most pairs are excluded by what their threads and states are, whatever the accesses: one lock
 //! around everything, or one thread that is joined before another starts. Accesses with the same
 //! thread, state and flags share a guard; guards are compared first, each two of them once, and
-//! only accesses whose guards do not exclude each other are looked at one by one.
+//! only accesses whose guards do not exclude each other are looked at. Those of one guard that may
+//! reach the same are a bundle, and in a bundle those at one spot that rank alike are a group.
 //!
 //! Of the pairs of one pair of instructions only the one that ranks highest is kept: the others
-//! would end in the same race.
+//! would end in the same race. So of two groups pairs are looked at one by one only until one is
+//! found that nothing excludes.
+
+mod bundles;
+mod guards;
 
 use std::collections::BTreeMap;
-use std::hash::Hash;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use racewarden_finding::AccessKind;
-use racewarden_ir::FunctionId;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,8 +25,8 @@ use crate::naming::Naming;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
 use crate::reaches::{ReachId, Reaches};
-use crate::state::{Held, Path};
-use crate::threads::{RootId, Standing};
+use bundles::{Bundle, BundleId, Bundles, Group, SpotId};
+use guards::{GuardId, Guards};
 
 #[derive(Debug, Default)]
 pub struct Pairs {
@@ -53,153 +54,31 @@ const MAX_CANDIDATES: usize = 10_000;
 /// Partners that a place is then listed with.
 const MAX_PARTNERS: u32 = 3;
 
-type GuardId = u32;
-
-/// Guards of all accesses, and which of them exclude each other.
-struct Guards {
-    of_access: Vec<GuardId>,
-    /// The three parts of each guard.
-    parts: Vec<[u32; 3]>,
-    flags: Part,
-    threads: Part,
-    locks: Part,
-}
-
-/// The different values of one part of the guards, with what digests that look at nothing else
-/// say of each two.
-struct Part {
-    reads: Reads,
-    /// One access with each value.
-    sample: Vec<u32>,
-    /// By pair: 0 unknown, 1 not excluded, else 2 + the digest's number. Empty for too many.
-    verdicts: Vec<AtomicU8>,
-}
-
-/// Values of a part for which each pair's verdict is kept.
-const MAX_TABLE: usize = 8192;
-
-impl Guards {
-    fn new(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Self {
-        let (mut flags, mut threads, mut locks) =
-            (Part::new(Reads::Flags), Part::new(Reads::Thread), Part::new(Reads::Locks));
-        let mut flag_ids: FxHashMap<u8, u32> = FxHashMap::default();
-        let mut thread_ids: FxHashMap<Standing, u32> = FxHashMap::default();
-        let mut lock_ids: FxHashMap<Vec<Held>, u32> = FxHashMap::default();
-        let mut ids: FxHashMap<[u32; 3], GuardId> = FxHashMap::default();
-        // States are shared by all accesses between two changes of them.
-        let mut known: FxHashMap<(*const Path, RootId, u8), GuardId> = FxHashMap::default();
-        let mut of_access = Vec::with_capacity(accesses.len());
-        let mut parts = Vec::new();
-        for (number, access) in (0u32..).zip(accesses) {
-            let own = whole.is_own(access);
-            let bits = u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(own) << 2;
-            let key = (std::sync::Arc::as_ptr(&access.state), access.root, bits);
-            let id = *known.entry(key).or_insert_with(|| {
-                let found = [
-                    flags.id(&mut flag_ids, bits, number),
-                    threads.id(&mut thread_ids, whole.standing(access), number),
-                    locks.id(&mut lock_ids, whole.named_locks(&access.state.held), number),
-                ];
-                *ids.entry(found).or_insert_with(|| {
-                    parts.push(found);
-                    parts.len() as GuardId - 1
-                })
-            });
-            of_access.push(id);
-        }
-        for part in [&mut flags, &mut threads, &mut locks] {
-            part.make_table();
-        }
-        Guards { of_access, parts, flags, threads, locks }
-    }
-
-    /// The number of the first digest that keeps accesses under these guards apart.
-    fn excluded(&self, a: GuardId, b: GuardId, search: &Search<'_>) -> Option<usize> {
-        let (x, y) = (self.parts[a as usize], self.parts[b as usize]);
-        let found = [&self.flags, &self.threads, &self.locks]
-            .into_iter()
-            .zip(x.into_iter().zip(y))
-            .filter_map(|(part, (x, y))| part.excluded(x, y, search));
-        found.min()
-    }
-}
-
-impl Part {
-    fn new(reads: Reads) -> Self {
-        Part { reads, sample: Vec::new(), verdicts: Vec::new() }
-    }
-
-    fn id<K: Eq + Hash>(&mut self, ids: &mut FxHashMap<K, u32>, key: K, access: u32) -> u32 {
-        *ids.entry(key).or_insert_with(|| {
-            self.sample.push(access);
-            self.sample.len() as u32 - 1
-        })
-    }
-
-    fn make_table(&mut self) {
-        let count = self.sample.len();
-        if count <= MAX_TABLE {
-            self.verdicts.resize_with(count * (count + 1) / 2, AtomicU8::default);
-        }
-    }
-
-    fn excluded(&self, a: u32, b: u32, search: &Search<'_>) -> Option<usize> {
-        let (low, high) = (a.min(b) as usize, a.max(b) as usize);
-        let cell = self.verdicts.get(high * (high + 1) / 2 + low);
-        // Every thread computes the same verdict: whichever stores it first is right.
-        match cell.map_or(0, |cell| cell.load(Ordering::Relaxed)) {
-            0 => {}
-            1 => return None,
-            found => return Some(usize::from(found) - 2),
-        }
-        let (a, b) = (search.access(self.sample[low]), search.access(self.sample[high]));
-        let found = exclusion_by(self.reads, a, b, search.whole);
-        if let Some(cell) = cell {
-            cell.store(found.map_or(1, |digest| digest as u8 + 2), Ordering::Relaxed);
-        }
-        found
-    }
-}
-
-/// Accesses to one place of one object, with one size, by guard.
+/// Accesses to one place of one object, with one size.
 struct Cell {
     location: Location,
     size: u64,
-    guards: BTreeMap<GuardId, Members>,
+    /// In the order of the guards.
+    guards: Vec<Guarded>,
 }
 
-/// Accesses by what they may reach.
-#[derive(Default)]
-struct Members {
-    reads: Reached,
-    writes: Reached,
+/// The bundles of one guard in a cell, in the order of their reaches.
+struct Guarded {
+    guard: GuardId,
+    bundles: Vec<BundleId>,
+    read_count: u64,
+    write_count: u64,
 }
-
-#[derive(Default)]
-struct Reached {
-    count: u64,
-    by_reach: BTreeMap<ReachId, Vec<u32>>,
-}
-
-impl Reached {
-    fn push(&mut self, reach: ReachId, access: u32) {
-        self.count += 1;
-        self.by_reach.entry(reach).or_default().push(access);
-    }
-}
-
-/// A place in the code and what it does there.
-type Spot = (FunctionId, u32, AccessKind);
 
 /// What the search of one object found.
 #[derive(Default)]
 struct Found {
     /// Pairs that each digest excluded.
     excluded: Vec<u64>,
-    /// The pair that ranks highest, by the two spots.
-    best: FxHashMap<(Spot, Spot), Best>,
+    /// The pair that ranks highest, by the two spots, the smaller first.
+    best: FxHashMap<(SpotId, SpotId), Best>,
     /// Places that are in some candidate.
-    listed: FxHashSet<Spot>,
+    listed: FxHashSet<SpotId>,
     more: u64,
     left_out: u64,
     looked: u64,
@@ -231,7 +110,7 @@ impl Found {
         self.more += other.more;
     }
 
-    fn keep(&mut self, spots: (Spot, Spot), best: Best) {
+    fn keep(&mut self, spots: (SpotId, SpotId), best: Best) {
         match self.best.get(&spots) {
             Some(known) if !best.beats(known) => {}
             _ => {
@@ -244,6 +123,13 @@ impl Found {
         self.excluded.resize(DIGESTS.len(), 0);
         self.excluded[digest] += pairs;
     }
+
+    /// Whether a candidate of these two places adds nothing: there are enough, and both are listed.
+    fn is_enough(&self, spots: (SpotId, SpotId)) -> bool {
+        self.best.len() >= MAX_LISTED
+            && self.listed.contains(&spots.0)
+            && self.listed.contains(&spots.1)
+    }
 }
 
 /// What a search reads.
@@ -252,11 +138,15 @@ struct Search<'a> {
     whole: &'a Whole<'a>,
     guards: Guards,
     reaches: Reaches,
+    bundles: Bundles,
 }
 
 pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
-    let (guards, reaches) = (Guards::new(accesses, whole), Reaches::new(accesses));
-    let search = Search { accesses, whole, guards, reaches };
+    let own: Vec<bool> = accesses.par_iter().map(|access| whole.is_own(access)).collect();
+    let (guards, reaches) =
+        rayon::join(|| Guards::new(accesses, whole, &own), || Reaches::new(accesses));
+    let bundles = Bundles::new(accesses, whole, &own, (&guards, &reaches));
+    let search = Search { accesses, whole, guards, reaches, bundles };
     let (index, vague) = search.index();
     let objects: Vec<(ObjectId, Found)> = index
         .into_par_iter()
@@ -293,13 +183,13 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
 
 /// When there are more candidates than anyone reads, those that rank highest for each place; and
 /// how many that leaves out.
-fn thinned(mut found: Vec<((Spot, Spot), Best)>) -> (Vec<Best>, u64) {
+fn thinned(mut found: Vec<((SpotId, SpotId), Best)>) -> (Vec<Best>, u64) {
     let before = found.len();
     if before > MAX_CANDIDATES {
         found.sort_unstable_by_key(|(spots, best)| (std::cmp::Reverse(best.rank), *spots));
-        let mut listed: FxHashMap<Spot, u32> = FxHashMap::default();
+        let mut listed: FxHashMap<SpotId, u32> = FxHashMap::default();
         found.retain(|((a, b), _)| {
-            let mut is_wanted = |spot: Spot| {
+            let mut is_wanted = |spot: SpotId| {
                 let times = listed.entry(spot).or_default();
                 *times += 1;
                 *times <= MAX_PARTNERS
@@ -319,34 +209,47 @@ impl Search<'_> {
         &self.accesses[number as usize]
     }
 
+    fn bundle(&self, id: BundleId) -> &Bundle {
+        &self.bundles.list[id as usize]
+    }
+
     /// Whether pairs are looked for in this object's own cells.
     fn is_indexed(&self, object: ObjectId) -> bool {
         let instantiation = self.whole.instantiation;
         object != instantiation.points.blob().object && instantiation.shared[object as usize]
     }
 
+    /// The bundles by object and place, and how many accesses may be to anything.
     fn index(&self) -> (Index, u64) {
         let blob = self.whole.instantiation.points.blob().object;
         let mut index = Index::new();
         let mut vague = 0;
-        for (number, access) in self.accesses.iter().enumerate() {
-            for &location in access.locations.iter() {
-                vague += u64::from(location.object == blob);
+        for (id, bundle) in (0..).zip(&self.bundles.list) {
+            let sample = self.access(self.reaches.sample[bundle.reach as usize]);
+            let Bundle { guard, read_count, write_count, .. } = *bundle;
+            for &location in sample.locations.iter() {
+                if location.object == blob {
+                    vague += read_count + write_count;
+                }
                 if !self.is_indexed(location.object) {
                     continue;
                 }
-                let size = access.size;
+                let size = sample.size;
                 let cell = index
                     .entry(location.object)
                     .or_default()
                     .entry((location, size))
-                    .or_insert_with(|| Cell { location, size, guards: BTreeMap::new() });
-                let members = cell.guards.entry(self.guards.of_access[number]).or_default();
-                let list = match access.kind {
-                    AccessKind::Read => &mut members.reads,
-                    AccessKind::Write => &mut members.writes,
-                };
-                list.push(self.reaches.of_access[number], number as u32);
+                    .or_insert_with(|| Cell { location, size, guards: Vec::new() });
+                // Bundles come in the order of their guards.
+                if cell.guards.last().is_none_or(|last| last.guard != guard) {
+                    let (bundles, read_count, write_count) = (Vec::new(), 0, 0);
+                    cell.guards.push(Guarded { guard, bundles, read_count, write_count });
+                }
+                if let Some(last) = cell.guards.last_mut() {
+                    last.bundles.push(id);
+                    last.read_count += read_count;
+                    last.write_count += write_count;
+                }
             }
         }
         (index, vague)
@@ -365,30 +268,21 @@ impl Search<'_> {
     }
 
     fn cells(&self, object: ObjectId, (a, b): (&Cell, &Cell), same: bool, found: &mut Found) {
-        for (&first, x) in &a.guards {
+        for (position, x) in a.guards.iter().enumerate() {
             // Each two guards of one cell once.
-            let others = b.guards.range(if same { first.. } else { 0.. });
-            for (&second, y) in others {
-                let itself = same && first == second;
-                let lists = [
-                    (&x.writes, &y.writes, itself),
-                    (&x.writes, &y.reads, false),
-                    (&x.reads, &y.writes, false),
-                ];
-                let different = if itself { 2 } else { 3 };
-                let excluded = self.guards.excluded(first, second, self);
-                for (left, right, symmetric) in lists.into_iter().take(different) {
-                    match excluded {
-                        Some(digest) => {
-                            let (n, m) = (left.count, right.count);
-                            let pairs = if symmetric { n * n.saturating_sub(1) / 2 } else { n * m };
-                            found.count(digest, pairs);
-                        }
-                        None => {
-                            let places = (a.location, b.location);
-                            self.reached(object, places, (left, right), symmetric, found);
-                        }
+            for y in &b.guards[if same { position } else { 0 }..] {
+                let itself = same && x.guard == y.guard;
+                match self.guards.excluded(x.guard, y.guard, self.accesses, self.whole) {
+                    Some(digest) => {
+                        let (n, m) = (x.write_count, y.write_count);
+                        let pairs = if itself {
+                            n * n.saturating_sub(1) / 2 + n * y.read_count
+                        } else {
+                            n * m + n * y.read_count + x.read_count * m
+                        };
+                        found.count(digest, pairs);
                     }
+                    None => self.guarded(object, (a.location, b.location), (x, y), itself, found),
                 }
             }
         }
@@ -396,57 +290,78 @@ impl Search<'_> {
 
     /// Accesses that reach the same meet the same first: whether they are judged here is asked
     /// once for all of them.
-    fn reached(
+    fn guarded(
         &self,
         object: ObjectId,
         places: (Location, Location),
-        (left, right): (&Reached, &Reached),
-        symmetric: bool,
+        (x, y): (&Guarded, &Guarded),
+        itself: bool,
         found: &mut Found,
     ) {
-        for (&first, own) in &left.by_reach {
-            let others = right.by_reach.range(if symmetric { first.. } else { 0.. });
-            for (&second, theirs) in others {
-                if self.first_meeting(first, second) == Some(places) {
-                    let itself = symmetric && first == second;
-                    self.lists(object, (own, theirs), itself, found);
+        for (position, &first) in x.bundles.iter().enumerate() {
+            let left = self.bundle(first);
+            // The pairs of one guard with itself are in the order of the reaches; written ones
+            // with read ones both ways.
+            for (later, &second) in y.bundles.iter().enumerate() {
+                let right = self.bundle(second);
+                if self.first_meeting(left.reach, right.reach) != Some(places) {
+                    continue;
+                }
+                let one = itself && first == second;
+                if !itself || later >= position {
+                    self.groups(object, (&left.writes, &right.writes), one, found);
+                }
+                self.groups(object, (&left.writes, &right.reads), false, found);
+                if !itself {
+                    self.groups(object, (&left.reads, &right.writes), false, found);
                 }
             }
         }
     }
 
-    fn lists(
+    fn groups(
         &self,
         object: ObjectId,
-        (left, right): (&[u32], &[u32]),
-        symmetric: bool,
+        (left, right): (&[Group], &[Group]),
+        same: bool,
         found: &mut Found,
     ) {
-        // Once enough is listed, only accesses that are in no candidate yet are worth a look.
-        let spot = |number: u32| {
-            let access = self.access(number);
-            (access.function, access.inst, access.kind)
+        for (position, a) in left.iter().enumerate() {
+            for (later, b) in right.iter().enumerate().skip(if same { position } else { 0 }) {
+                self.group(object, (a, b), same && later == position, found);
+            }
+        }
+    }
+
+    /// Pairs of two groups are all of one rank, so the first that nothing excludes is the best.
+    fn group(&self, object: ObjectId, (a, b): (&Group, &Group), same: bool, found: &mut Found) {
+        let spots = (a.spot.min(b.spot), a.spot.max(b.spot));
+        let known = found.best.get(&spots).copied();
+        if known.is_none() && found.is_enough(spots) {
+            found.more += a.members.len() as u64 * b.members.len() as u64;
+            return;
+        }
+        let rank = score(&a.traits, &b.traits, object, self.whole);
+        let beats = |pair| {
+            let best = Best { rank, pair, object };
+            known.is_none_or(|known| best.beats(&known)).then_some(best)
         };
-        let mut unlisted: Option<Vec<u32>> = None;
-        for (i, &first) in left.iter().enumerate() {
-            let others = if symmetric { &right[i..] } else { right };
-            let full = found.best.len() >= MAX_LISTED && found.listed.contains(&spot(first));
-            let wanted = if full {
-                let listed = &found.listed;
-                let new = unlisted.get_or_insert_with(|| {
-                    right.iter().copied().filter(|b| !listed.contains(&spot(*b))).collect()
-                });
-                found.more += others.len().saturating_sub(new.len()) as u64;
-                new.as_slice()
-            } else {
-                others
-            };
-            for &second in wanted {
+        for (position, &first) in a.members.iter().enumerate() {
+            let others = &b.members[if same { position } else { 0 }..];
+            for (later, &second) in others.iter().enumerate() {
+                // Later pairs come after this one: when it does not beat what is known, neither
+                // do they.
+                let Some(best) = beats((first.min(second), first.max(second))) else {
+                    if later == 0 {
+                        return;
+                    }
+                    break;
+                };
                 found.looked += 1;
                 if found.looked > MAX_PAIRS {
                     found.left_out += 1;
-                } else {
-                    self.judge((first.min(second), first.max(second)), object, found);
+                } else if self.judge(spots, best, found) {
+                    return;
                 }
             }
         }
@@ -476,40 +391,23 @@ impl Search<'_> {
             .map(|(i, j)| (a.locations[i as usize], b.locations[j as usize]))
     }
 
-    fn spots(&self, (first, second): (u32, u32)) -> (Spot, Spot) {
-        let spot = |access: &GuardedAccess| (access.function, access.inst, access.kind);
-        let (a, b) = (spot(self.access(first)), spot(self.access(second)));
-        if a <= b { (a, b) } else { (b, a) }
-    }
-
-    fn judge(&self, pair: (u32, u32), object: ObjectId, found: &mut Found) {
-        let (a, b) = (self.access(pair.0), self.access(pair.1));
+    /// Whether the pair is a candidate. It is known to be better than what is kept for its spots.
+    fn judge(&self, spots: (SpotId, SpotId), best: Best, found: &mut Found) -> bool {
+        let (a, b) = (self.access(best.pair.0), self.access(best.pair.1));
         // One access with itself races only when its thread has several instances.
-        if pair.0 == pair.1 && !self.whole.instantiation.threads.roots[a.root as usize].many {
-            return;
-        }
-        let spots = self.spots(pair);
-        let known = found.best.get(&spots);
-        if known.is_none()
-            && found.best.len() >= MAX_LISTED
-            && found.listed.contains(&spots.0)
-            && found.listed.contains(&spots.1)
-        {
-            found.more += 1;
-            return;
-        }
-        let rank = score(a, b, object, self.whole);
-        let best = Best { rank, pair, object };
-        if known.is_some_and(|known| !best.beats(known)) {
-            return;
+        let itself = best.pair.0 == best.pair.1;
+        if itself && !self.whole.instantiation.threads.roots[a.root as usize].many {
+            return false;
         }
         match exclusion_by(Reads::Access, a, b, self.whole) {
             Some(digest) => found.count(digest, 1),
             None => {
                 found.listed.extend([spots.0, spots.1]);
                 found.keep(spots, best);
+                return true;
             }
         }
+        false
     }
 
     /// Accesses through the blob may be to any of its objects; only those that the source calls by
@@ -519,7 +417,7 @@ impl Search<'_> {
         let blob = points.blob().object;
         let naming = Naming::new(self.whole.instantiation);
         let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
-        let mut names: FxHashMap<(FunctionId, u32), Option<String>> = FxHashMap::default();
+        let mut names: FxHashMap<_, Option<String>> = FxHashMap::default();
         for (number, access) in self.accesses.iter().enumerate() {
             if !access.locations.iter().any(|at| points.in_blob(at.object)) {
                 continue;
@@ -557,10 +455,14 @@ impl Search<'_> {
                     return found;
                 }
                 let guard = |number: u32| self.guards.of_access[number as usize];
-                let excluded = self.guards.excluded(guard(first), guard(second), self);
+                let excluded =
+                    self.guards.excluded(guard(first), guard(second), self.accesses, self.whole);
                 match excluded {
                     Some(digest) => found.count(digest, u64::from(first != second)),
-                    None => self.judge((first.min(second), first.max(second)), blob, &mut found),
+                    None => {
+                        let own = |number| self.bundles.alone(number);
+                        self.group(blob, (&own(first), &own(second)), first == second, &mut found);
+                    }
                 }
             }
         }
