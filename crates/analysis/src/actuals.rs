@@ -218,7 +218,7 @@ impl Instantiation<'_> {
         mut actuals: Actuals,
         named: &FxHashSet<Atom>,
     ) -> Actuals {
-        if self.graph.may_create[callee.index()] || self.threads.roots[root as usize].team {
+        if self.graph.may_start[callee.index()] || self.threads.roots[root as usize].team {
             return actuals;
         }
         for index in 0..actuals.arguments.len() {
@@ -280,7 +280,7 @@ impl Instantiation<'_> {
 
     /// Whether a thread created below this activation may get its memory.
     fn hands_out(&self, frame: Frame) -> bool {
-        self.graph.may_create[self.function_of(frame).index()]
+        self.graph.may_start[self.function_of(frame).index()]
     }
 
     /// Whether the value is the address of a stack slot or allocation of a thread of this root.

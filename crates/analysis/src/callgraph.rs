@@ -17,8 +17,11 @@ pub struct CallGraph {
     pub levels: Vec<Vec<Vec<FunctionId>>>,
     pub create_sites: Vec<CallSite>,
     creates: FxHashSet<CallSite>,
-    /// Whether a function may create a thread before it returns.
+    /// Whether a function may create a thread, or register a handler, before it returns.
     pub may_create: Vec<bool>,
+    /// Whether it may create a thread: who called it tells such threads apart, but not handlers,
+    /// which get nothing from who registers them.
+    pub may_start: Vec<bool>,
     /// Instructions on cycles, sorted, of functions that have any.
     cyclic: FxHashMap<FunctionId, Vec<u32>>,
     /// Indirect calls that lead nowhere.
@@ -72,7 +75,15 @@ impl CallGraph {
             callees.dedup();
         }
         graph.sort_levels(module.functions.len());
-        graph.may_create = may_create(&graph);
+        graph.may_create = may_reach(&graph, &graph.create_sites);
+        let starts = |site: &CallSite| {
+            let call = &module.function(site.0).instructions[site.1 as usize].op;
+            let Op::Call { callee, .. } = call else { return false };
+            effects_of_call(effects, points, *site, callee)
+                .any(|effect| matches!(effect, Effect::Create { .. }))
+        };
+        let sites: Vec<CallSite> = graph.create_sites.iter().copied().filter(starts).collect();
+        graph.may_start = may_reach(&graph, &sites);
         graph
     }
 
@@ -277,9 +288,10 @@ impl Phases {
     }
 }
 
-fn may_create(graph: &CallGraph) -> Vec<bool> {
+/// The functions that may come to one of the sites before they return.
+fn may_reach(graph: &CallGraph, sites: &[CallSite]) -> Vec<bool> {
     let mut result = vec![false; graph.callees.len()];
-    for site in &graph.create_sites {
+    for site in sites {
         result[site.0.index()] = true;
     }
     for component in graph.levels.iter().flatten() {

@@ -268,7 +268,7 @@ impl<'a> Instantiation<'a> {
         let mut chain = SmallVec::new();
         if let Some((caller, inst)) = parent
             && self.contexts[caller as usize].root == root
-            && self.graph.may_create[function.index()]
+            && self.graph.may_start[function.index()]
         {
             let caller = &self.contexts[caller as usize];
             chain = caller.chain.clone();

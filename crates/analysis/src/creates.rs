@@ -27,7 +27,7 @@ impl Instantiation<'_> {
             create.argument.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
         let context = &self.contexts[id as usize];
         let merged = context.merged;
-        let created = if merged {
+        let created = if merged || create.any_chain {
             CreateId::any((function, create.inst))
         } else {
             CreateId::new((function, create.inst)).called_from(&context.chain)

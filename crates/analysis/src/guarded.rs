@@ -6,7 +6,7 @@ use std::sync::Arc;
 use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::{ArgId, FunctionId, Op, Value};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
@@ -42,7 +42,7 @@ impl GuardedAccess {
 }
 
 /// Contexts whose accesses are instantiated at a time.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
 
 impl Instantiation<'_> {
     /// The accesses of all contexts, each that differs in anything that matters once.
@@ -77,6 +77,8 @@ impl Instantiation<'_> {
         }
         let summary = &self.summaries[function.index()];
         let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
+        // Most accesses of a function are through few pointers.
+        let mut known: FxHashSet<Arc<[Location]>> = FxHashSet::default();
         let mut accesses = Vec::new();
         for access in &summary.accesses {
             let address =
@@ -114,7 +116,7 @@ impl Instantiation<'_> {
                 size: access.size,
                 atomic: access.atomic,
                 address,
-                locations: locations.into(),
+                locations: shared_places(&mut known, locations),
                 state,
                 private,
             };
@@ -257,5 +259,17 @@ impl Instantiation<'_> {
             }
             Atom::Expr(_) => return None,
         })
+    }
+}
+
+/// The places as one allocation with those that are known and equal.
+fn shared_places(known: &mut FxHashSet<Arc<[Location]>>, places: Vec<Location>) -> Arc<[Location]> {
+    match known.get(places.as_slice()) {
+        Some(same) => same.clone(),
+        None => {
+            let places: Arc<[Location]> = places.into();
+            known.insert(places.clone());
+            places
+        }
     }
 }

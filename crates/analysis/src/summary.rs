@@ -64,6 +64,8 @@ pub struct Create {
     pub apart: Option<i64>,
     /// The call starts several threads with one argument.
     pub many: bool,
+    /// Who called the function does not tell the threads apart.
+    pub any_chain: bool,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -575,7 +575,8 @@ impl Flow<'_> {
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
-            let create = Create { inst, argument, passed, handle, state, apart, many };
+            let any_chain = false;
+            let create = Create { inst, argument, passed, handle, state, apart, many, any_chain };
             self.summary.creates.push(create);
         }
         if let Some(argument) = &argument {
@@ -658,12 +659,14 @@ impl Flow<'_> {
             // It runs on threads that the program creates, at their end.
             return;
         }
-        let id = CreateId::new((self.id, inst));
+        // Nothing of it depends on who registers it.
+        let id = CreateId::any((self.id, inst));
         let many = false;
         if self.recording.is_some() {
             let state = Arc::new(joined(paths).expect("at least one path"));
             let (argument, passed, handle, apart) = (None, Vec::new(), None, None);
-            let create = Create { inst, argument, passed, handle, state, apart, many };
+            let any_chain = true;
+            let create = Create { inst, argument, passed, handle, state, apart, many, any_chain };
             self.summary.creates.push(create);
         }
         for path in paths {
