@@ -12,6 +12,7 @@ use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::Distinct;
 use crate::effects::{Effect, INSIDE};
+use crate::entry::entry_state;
 use crate::flow::{KEPT, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
@@ -97,7 +98,7 @@ impl Instantiation<'_> {
             let state = states
                 .entry(Arc::as_ptr(&access.state))
                 .or_insert_with(|| {
-                    let mut state = self.absolute(id, &access.state);
+                    let mut state = entry_state(self.absolute(id, &access.state));
                     state.rename_locks(&|lock| self.resolve(lock));
                     Arc::new(state)
                 })
