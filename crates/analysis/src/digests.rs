@@ -14,7 +14,7 @@ use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
-use crate::state::{CreateId, Held, NOWHERE, Path};
+use crate::state::{CreateId, Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
 use crate::threads::{MAIN, RootId, Standing};
@@ -307,7 +307,9 @@ impl Digest for ThreadOrder {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let standing = |access| whole.standing(access, whole.alive(&access.state));
+        let threads = &whole.instantiation.threads;
+        let standing =
+            |access: &GuardedAccess| whole.standing(access, threads.all_alive(&access.state));
         whole.order(&standing(a), &standing(b)).map(str::to_owned)
     }
 }
@@ -333,17 +335,8 @@ impl Whole<'_> {
             .then_some("the other thread was joined before")
     }
 
-    /// The roots that are alive because of what the state's thread created, ascending.
-    pub fn alive(&self, state: &Path) -> Arc<[RootId]> {
-        let threads = &self.instantiation.threads;
-        if state.threads.is_empty() {
-            return Arc::from([]);
-        }
-        let roots = 0..threads.roots.len() as RootId;
-        roots.filter(|&other| threads.is_alive(state, other)).collect()
-    }
-
-    /// All that [`ThreadOrder`] looks at; `alive` is what [`Self::alive`] says of the state.
+    /// All that [`ThreadOrder`] looks at; `alive` is what
+    /// [`Threads::all_alive`](crate::threads::Threads::all_alive) says of its state.
     pub fn standing(&self, access: &GuardedAccess, alive: Arc<[RootId]>) -> Standing {
         let roots = 0..self.instantiation.threads.roots.len() as RootId;
         let is_joined = |other: &RootId| {

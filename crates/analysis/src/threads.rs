@@ -218,6 +218,21 @@ impl Threads {
         })
     }
 
+    /// All roots of which [`Self::is_alive`] holds, ascending.
+    pub fn all_alive(&self, state: &Path) -> Arc<[RootId]> {
+        if state.threads.is_empty() {
+            return Arc::from([]);
+        }
+        let mut alive = vec![false; self.roots.len()];
+        for (create, live) in &state.threads {
+            let after = if live.ended { &self.survivors } else { &self.descendants };
+            for root in self.of_create(create) {
+                after[root as usize].iter().for_each(|other| alive[*other as usize] = true);
+            }
+        }
+        (0..).zip(alive).filter_map(|(root, alive)| alive.then_some(root)).collect()
+    }
+
     /// Whether another root, `other`, may run beside a point with this standing.
     pub fn runs_beside(&self, own: &Standing, other: RootId) -> bool {
         self.inherited[own.root as usize].contains(&other)

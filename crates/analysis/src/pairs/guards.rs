@@ -58,7 +58,7 @@ impl Guards {
             let id = *known.entry(key).or_insert_with(|| {
                 let alive = alive
                     .entry(access.state.threads.address())
-                    .or_insert_with(|| whole.alive(&access.state));
+                    .or_insert_with(|| whole.instantiation.threads.all_alive(&access.state));
                 let standing = whole.standing(access, alive.clone());
                 let held = whole.named_locks(&access.state.held);
                 let found = [
