@@ -239,7 +239,9 @@ impl Instantiation<'_> {
                 && places.as_slice() != self.points.argument(self.program, callee, ArgId(number))
             {
                 actuals.points.resize(index, None);
-                actuals.points.push(Some(places.into()));
+                // Mostly another context has got the same: then both are one in memory.
+                let known = self.known_places.get(places.as_slice()).cloned();
+                actuals.points.push(Some(known.unwrap_or_else(|| places.into())));
             }
             actuals.arguments[index] = None;
         }

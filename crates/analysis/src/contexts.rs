@@ -70,7 +70,7 @@ pub struct Instantiation<'a> {
     /// Contexts that know no actuals, at most [`MAX_STATES`]; the last may join several states.
     pub(crate) generic: FxHashMap<(RootId, FunctionId), Vec<ContextId>>,
     /// What contexts have in common, each once.
-    known_places: FxHashSet<Arc<[Location]>>,
+    pub(crate) known_places: FxHashSet<Arc<[Location]>>,
     known_states: FxHashSet<Path>,
     queue: VecDeque<ContextId>,
     /// Joined contexts that are in the queue.

@@ -88,9 +88,10 @@ pub fn compose(
             ..live.clone()
         };
         let id = id.called_from(callers);
-        match path.threads.get_mut(&id) {
+        match path.threads.get(&id) {
             Some(_) if bound.ended => {}
-            Some(old) if !old.ended => {
+            Some(known) if !known.ended => {
+                let mut old = known.clone();
                 old.many = true;
                 if old.argument != bound.argument || bound.repeated || old.current {
                     old.repeated = true;
@@ -101,6 +102,10 @@ pub fn compose(
                 old.range =
                     old.range.take().filter(|old| bound.range.is_none() || more == Some(old));
                 old.another(&bound);
+                // Nothing is copied when nothing changes.
+                if *known != old {
+                    path.threads.insert(id, old);
+                }
             }
             _ => {
                 path.threads.insert(id, bound);
