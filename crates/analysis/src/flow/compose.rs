@@ -20,12 +20,20 @@ pub fn compose(
     bind: &impl Fn(&Atom) -> Option<Sym>,
     targets: &Targets<'_>,
 ) {
+    let mut kept: Vec<&Sym> = Vec::new();
     for released in &effect.released {
         let lock = released.lock.as_ref().and_then(|lock| lock.substitute(bind));
         let points = match (&released.lock, &lock) {
             (Some(inner), Some(lock)) => narrowed(&released.points, inner, lock, targets),
             _ => released.points.clone(),
         };
+        let outer = Released { lock: lock.clone(), points: points.clone(), any: released.any };
+        if let Some(again) = taken_again(released, effect)
+            && waited(path, &outer, again)
+        {
+            kept.push(&again.lock);
+            continue;
+        }
         // The callee may have released it more than once.
         let is_it = |held: &Held| held.count != 1 && Some(&held.lock) == lock.as_ref();
         if path.held.iter().any(is_it) {
@@ -50,7 +58,7 @@ pub fn compose(
             path.acquired.put(lock);
         }
     }
-    for held in &effect.held {
+    for held in effect.held.iter().filter(|held| !kept.contains(&&held.lock)) {
         let Some(lock) = held.lock.substitute(bind) else { continue };
         let after = held.after.iter().filter_map(|lock| lock.substitute(bind)).collect();
         let points = narrowed(&held.points, &held.lock, &lock, targets);
@@ -115,6 +123,31 @@ pub fn compose(
     if !effect.threads.is_empty() {
         path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
     }
+}
+
+/// What the callee holds again in the end of what it has released.
+fn taken_again<'a>(released: &Released, effect: &'a Path) -> Option<&'a Held> {
+    let name = released.lock.as_ref().filter(|_| !released.any)?;
+    effect.held.iter().find(|held| held.lock == *name)
+}
+
+/// The callee has released a lock and taken it again, as in waiting for a condition: a lock that the
+/// caller holds and that may be this one is still held, be it this one or another. Whether there is
+/// such a lock.
+fn waited(path: &mut Path, released: &Released, again: &Held) -> bool {
+    if !path.held.iter().any(|held| released.may_be(held)) {
+        return false;
+    }
+    for held in &mut path.held {
+        if released.may_be(held) {
+            held.after.clear();
+            held.mode = held.mode.min(again.mode);
+            held.count = 1;
+        } else if let Some(lock) = &released.lock {
+            held.after.insert(lock.clone());
+        }
+    }
+    true
 }
 
 /// Where the lock may be that the callee names by `inner` and the caller by `lock`.
