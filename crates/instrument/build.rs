@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    // Build scripts run in their crate's folder, wherever they were compiled.
+    let sources = Path::new("src").to_owned();
     println!("cargo::rerun-if-changed={}", sources.display());
     let mut files: Vec<PathBuf> = std::fs::read_dir(&sources)
         .unwrap_or_else(|error| panic!("{}: {error}", sources.display()))

@@ -9,7 +9,8 @@ const MADE_BY: [&str; 6] =
     ["analysis/src", "bitcode/src", "finding/src", "ir/src", "models", "recheck/src"];
 
 fn main() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Build scripts run in their crate's folder, wherever they were compiled.
+    let crates = Path::new("..");
     let mut digest = DefaultHasher::new();
     for folder in MADE_BY {
         let folder = crates.join(folder);
