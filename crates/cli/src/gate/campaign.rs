@@ -51,7 +51,7 @@ pub struct Campaign<'a> {
     /// Whether the system kept gates from doing anything.
     pub gates_were_shut: bool,
     /// Gates at which threads were held for long, and which of their visits.
-    pub(super) stalked: BTreeSet<(Stalk, u32)>,
+    pub(super) stalked: BTreeSet<(Stalk, Vec<u32>)>,
     begin: Instant,
     /// When the present phase ends.
     end: Duration,
@@ -152,10 +152,12 @@ impl<'a> Campaign<'a> {
 
     pub(super) fn orders(&self, plan: Plan, chosen: &[usize]) -> Orders {
         let wait_us = plan.wait.as_micros() as u64;
-        let hold_at = plan.stalk.and_then(|stalk| self.targets[*chosen.first()?].hold_at(stalk));
+        let stalked = plan.stalk.zip(chosen.first());
+        let hold_at =
+            stalked.map_or(Vec::new(), |(stalk, first)| self.targets[*first].hold_at(stalk));
         Orders {
-            idle_us: if hold_at.is_some() { IDLE_US } else { 0 },
-            hold_at: hold_at.into_iter().collect(),
+            idle_us: if hold_at.is_empty() { 0 } else { IDLE_US },
+            hold_at,
             survey: false,
             wait_us,
             run_budget_us: match plan.stalk {

@@ -62,7 +62,7 @@ impl Campaign<'_> {
             .filter(|at| !met.contains(at) && suspects(&self.targets[*at]))
             .collect();
         for at in missed {
-            for stalk in [Stalk::First, Stalk::Other] {
+            for stalk in [Stalk::First, Stalk::Either] {
                 if self.time_is_over() {
                     return Ok(());
                 }

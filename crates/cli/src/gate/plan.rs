@@ -26,13 +26,12 @@ pub enum Stalk {
     Closest,
     /// By whichever thread, from somewhat before that visit on.
     Late,
-    /// All visits to the side that came later: what was seen may have been its last visit of many, or its
-    /// first after it was told of the other side's.
-    Other,
+    /// All visits to either side: whoever comes to the last of them first waits for the other.
+    Either,
 }
 
 impl Stalk {
-    pub const ALL: [Stalk; 4] = [Stalk::First, Stalk::Closest, Stalk::Late, Stalk::Other];
+    pub const ALL: [Stalk; 4] = [Stalk::First, Stalk::Closest, Stalk::Late, Stalk::Either];
 }
 
 /// How far the threads are pulled apart when harm is looked for.

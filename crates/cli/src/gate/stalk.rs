@@ -81,14 +81,16 @@ impl Campaign<'_> {
             }
             let plan = stalking_run(order, stalk, self.limits.wait, self.natural_duration());
             for &at in &chosen {
-                self.targets[at].stalked.insert(stalk);
+                *self.targets[at].stalked.entry(stalk).or_default() += 1;
             }
             let met = self.run_chosen(plan, &chosen)?;
             for &at in &met {
                 self.targets[at].stalk.get_or_insert(stalk);
             }
             progress(self);
-            if met.is_empty() {
+            let too_soon = |&at: &usize| self.targets[at].is_doubted_too_soon();
+            let try_again = stalk == Stalk::Either && chosen.iter().any(too_soon);
+            if met.is_empty() && !try_again {
                 break;
             }
         }
@@ -98,29 +100,31 @@ impl Campaign<'_> {
     /// The most suspected group that has not been tried, else the likeliest; of those with a member that
     /// was shown, or of all.
     fn next_group(&mut self, stalk: Stalk, shown: bool) -> Option<Vec<usize>> {
-        let holder = |group: &[usize]| Some(self.targets[*group.first()?].hold_at(stalk)?.gate);
+        let holders = |group: &[usize]| self.targets[*group.first()?].holding_gates(stalk);
         let groups = self.groups(stalk, |target| !target.tally.is_met());
         let is_shown = |group: &[usize]| group.iter().any(|&at| self.targets[at].shown);
         let open = groups.into_iter().filter(|group| {
             let wanted = !shown || is_shown(group);
-            wanted && holder(group).is_some_and(|gate| !self.stalked.contains(&(stalk, gate)))
+            wanted && holders(group).is_some_and(|gates| !self.stalked.contains(&(stalk, gates)))
         });
         let suspicion =
             |group: &Vec<usize>| group.iter().map(|&at| self.targets[at].suspicion).max();
         // Of equal ones the first.
         let chosen = open.min_by_key(|group| std::cmp::Reverse(suspicion(group)))?;
-        let gate = holder(&chosen)?;
-        self.stalked.insert((stalk, gate));
+        let gates = holders(&chosen)?;
+        self.stalked.insert((stalk, gates));
         Some(chosen)
     }
 
-    /// The wanted targets by the gate that is to hold, in the order of their likeliest member.
+    /// The wanted targets by the gates that are to hold, in the order of their likeliest member.
     pub(super) fn groups(&self, stalk: Stalk, wanted: impl Fn(&Target) -> bool) -> Vec<Vec<usize>> {
-        let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut positions: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
-            let Some(hold) = target.hold_at(stalk).filter(|_| wanted(target)) else { continue };
-            let position = *positions.entry(hold.gate).or_insert_with(|| {
+            let Some(gates) = target.holding_gates(stalk).filter(|_| wanted(target)) else {
+                continue;
+            };
+            let position = *positions.entry(gates).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });

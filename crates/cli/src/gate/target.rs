@@ -1,6 +1,6 @@
 //! One candidate race in a campaign.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use racewarden_schedule::Schedule;
 use racewarden_schedule::gate::{
@@ -12,6 +12,9 @@ use super::plan::{Plan, Stalk};
 use super::runner::{RunEnd, Violation};
 
 /// A violation that this race explains.
+/// How often all visits to either side have to be held before order seen there counts.
+const LOOKS: u32 = 2;
+
 #[derive(Debug, Clone)]
 pub struct Harm {
     /// How that run was steered.
@@ -58,8 +61,8 @@ pub struct Target {
     pub suspicion: u32,
     /// The choice of visits by which it met.
     pub stalk: Option<Stalk>,
-    /// The choices of visits that were tried.
-    pub stalked: BTreeSet<Stalk>,
+    /// The choices of visits that were tried, and how often.
+    pub stalked: BTreeMap<Stalk, u32>,
     /// Whether there was a run in which nobody was held.
     was_watched: bool,
 }
@@ -82,7 +85,7 @@ impl Target {
             outlived: false,
             suspicion: 0,
             stalk: None,
-            stalked: BTreeSet::new(),
+            stalked: BTreeMap::new(),
             was_watched: false,
         }
     }
@@ -113,7 +116,7 @@ impl Target {
     pub fn is_doubted_too_soon(&self) -> bool {
         let judged = judge(&self.tally);
         let ordered = judged.reason == Some(NotEnforced::OrderedBySynchronisation);
-        let looked = [Stalk::First, Stalk::Other].iter().all(|stalk| self.stalked.contains(stalk));
+        let looked = self.stalked.get(&Stalk::Either).is_some_and(|times| *times >= LOOKS);
         let out_of_reach = self.was_watched && self.near.is_none();
         judged.judgement == Judgement::LikelyFalse && ordered && !looked && !out_of_reach
     }
@@ -163,17 +166,27 @@ impl Target {
         })
     }
 
-    /// Where to hold threads for long: mostly at the side that comes first by itself.
-    pub fn hold_at(&self, stalk: Stalk) -> Option<HoldAt> {
-        let [earlier, later] = self.near.as_ref()?;
-        let (thread, occurrence) = match stalk {
-            Stalk::First => (String::new(), 1),
-            Stalk::Closest => (earlier.thread.clone(), earlier.occurrence),
-            Stalk::Late => (String::new(), (earlier.occurrence * 3 / 4).max(1)),
-            Stalk::Other => (String::new(), 1),
+    /// Where to hold threads for long: at the side that comes first by itself, or at either.
+    pub fn hold_at(&self, stalk: Stalk) -> Vec<HoldAt> {
+        let Some([earlier, later]) = &self.near else { return Vec::new() };
+        let at = |gate: u32, thread: &str, occurrence: u64| HoldAt {
+            gate,
+            thread: thread.to_owned(),
+            occurrence,
         };
-        let gate = if stalk == Stalk::Other { later.gate } else { earlier.gate };
-        Some(HoldAt { gate, thread, occurrence })
+        match stalk {
+            Stalk::First => vec![at(earlier.gate, "", 1)],
+            Stalk::Closest => vec![at(earlier.gate, &earlier.thread, earlier.occurrence)],
+            Stalk::Late => vec![at(earlier.gate, "", (earlier.occurrence * 3 / 4).max(1))],
+            Stalk::Either if earlier.gate == later.gate => vec![at(earlier.gate, "", 1)],
+            Stalk::Either => vec![at(earlier.gate, "", 1), at(later.gate, "", 1)],
+        }
+    }
+
+    /// The gates that are to hold threads, if any.
+    pub fn holding_gates(&self, stalk: Stalk) -> Option<Vec<u32>> {
+        let gates: Vec<u32> = self.hold_at(stalk).iter().map(|hold| hold.gate).collect();
+        (!gates.is_empty()).then_some(gates)
     }
 
     /// The meeting to show: the harmful one, else any.
