@@ -66,12 +66,10 @@ fn comes_round(bits: u32, step: i64, bound: Option<&Bound>) -> bool {
         return true;
     }
     let most = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-    let ends = |bound: &Bound| {
-        let last = bound.value.as_constant().and_then(|value| u64::try_from(value).ok());
-        // Signed numbers do not overflow.
-        bound.signed || last.is_some_and(|last| last <= most - step.unsigned_abs().min(most))
-    };
-    most / step.unsigned_abs() < MOST_ROUNDS && !bound.is_some_and(ends)
+    if most / step.unsigned_abs() >= MOST_ROUNDS {
+        return false;
+    }
+    !bound.is_some_and(|bound| bound.is_passed_once(most, step))
 }
 
 fn step_of(function: &Function, value: &Value, phi: u32, width: u32) -> Option<i64> {
@@ -98,8 +96,30 @@ fn step_of(function: &Function, value: &Value, phi: u32, width: u32) -> Option<i
 
 struct Bound {
     value: Sym,
-    /// Whether it is compared as a signed number.
-    signed: bool,
+    comparison: Comparison,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Signed,
+    Unsigned,
+    /// Of numbers that are equal or not: a wide step passes the bound by.
+    Equality,
+}
+
+impl Bound {
+    /// Whether the loop is left before a counter of numbers up to `most` comes round. The bound has to be
+    /// a number: whether one that is compared as signed may overflow is not known here.
+    fn is_passed_once(&self, most: u64, step: i64) -> bool {
+        let last = self.value.as_constant().and_then(|value| u64::try_from(value).ok());
+        let reaches =
+            |most: u64| last.is_some_and(|last| last <= most.saturating_sub(step.unsigned_abs()));
+        match self.comparison {
+            Comparison::Signed => step > 0 && reaches(most >> 1),
+            Comparison::Unsigned => reaches(most),
+            Comparison::Equality => false,
+        }
+    }
 }
 
 /// What the counter is compared with where the loop is left when it is done. There may be other
@@ -140,10 +160,16 @@ fn bound(
     }
     let value = syms.value(right, types)?;
     use CompareOp::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
-    let signed = matches!(op, Sge | Sgt | Sle | Slt);
+    let comparison = match op {
+        Sge | Sgt | Sle | Slt => Comparison::Signed,
+        Uge | Ugt | Ule | Ult => Comparison::Unsigned,
+        _ => Comparison::Equality,
+    };
     match (op, stays) {
-        (Slt | Ult | Ne, true) | (Sge | Uge | Eq, false) => Some(Bound { value, signed }),
-        (Sle | Ule, true) | (Sgt | Ugt, false) => Some(Bound { value: value.shifted(1), signed }),
+        (Slt | Ult | Ne, true) | (Sge | Uge | Eq, false) => Some(Bound { value, comparison }),
+        (Sle | Ule, true) | (Sgt | Ugt, false) => {
+            Some(Bound { value: value.shifted(1), comparison })
+        }
         _ => None,
     }
 }
