@@ -211,26 +211,24 @@ impl<'a> Instantiation<'a> {
         let mut entry = entry_state(entry);
         let chain = self.chain(root, function, parent);
         let frames = frames(&arguments, &entry);
-        let count = self.index.entry((root, function)).or_default().len();
-        for position in 0..count {
-            let id = self.index[&(root, function)][position];
+        let list = self.index.entry((root, function)).or_default();
+        for &id in list.iter() {
             let frame = id + 1;
             if frames.contains(&frame) {
                 purge(&mut arguments, &mut entry, frame);
             }
             let context = &mut self.contexts[id as usize];
-            if context.arguments == arguments
-                && context.own == own
+            if context.own == own
+                && context.arguments == arguments
                 && context.private == private
-                && context.entry == entry
                 && context.chain == chain
                 && context.argument_points == argument_points
+                && context.entry == entry
             {
                 context.entered = context.entered.saturating_add(1);
                 return id;
             }
         }
-        let list = &self.index[&(root, function)];
         if list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL {
             return self.enter_generic(root, function, entry, parent);
         }
@@ -253,7 +251,7 @@ impl<'a> Instantiation<'a> {
             entered: 1,
         });
         self.total += 1;
-        self.index.entry((root, function)).or_default().push(id);
+        list.push(id);
         self.queue.push_back(id);
         id
     }

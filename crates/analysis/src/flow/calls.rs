@@ -660,6 +660,7 @@ impl Flow<'_> {
             return;
         }
         // Nothing of it depends on who registers it.
+        let inst = self.first_registration(inst);
         let id = CreateId::any((self.id, inst));
         let many = false;
         if self.recording.is_some() {
@@ -672,6 +673,20 @@ impl Flow<'_> {
         for path in paths {
             path.create(id.clone(), Live { current: true, many, ..Live::default() });
         }
+    }
+
+    /// The function's first call that registers the same handlers by the same means. They are
+    /// followed as one thread, of which there are many where both calls are made: redis has two
+    /// handlers for seven signals, and half the functions of the program below each.
+    fn first_registration(&self, inst: u32) -> u32 {
+        let registers = |inst: u32| match &self.function.instructions[inst as usize].op {
+            Op::Call { callee: Callee::Direct(callee), .. } => {
+                Some((*callee, self.env.points.entries.get(&(self.id, inst))?))
+            }
+            _ => None,
+        };
+        let Some(own) = registers(inst) else { return inst };
+        (0..inst).find(|other| registers(*other) == Some(own)).unwrap_or(inst)
     }
 }
 

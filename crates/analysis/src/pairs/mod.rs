@@ -16,6 +16,7 @@ mod guards;
 
 use std::collections::BTreeMap;
 
+use racewarden_finding::AccessKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -441,20 +442,26 @@ impl Search<'_> {
     fn field(&self, list: &[(u32, bool)], blob: ObjectId) -> Found {
         let mut found = Found::default();
         let reach = |number: u32| self.reaches.of_access[number as usize];
-        for (position, &(first, vague)) in list.iter().enumerate() {
-            for &(second, other_vague) in &list[position..] {
-                let (a, b) = (self.access(first), self.access(second));
-                if !(vague || other_vague)
-                    || !a.kind.conflicts_with(b.kind)
-                    || self.first_meeting(reach(first), reach(second)).is_some()
-                {
+        let guard = |number: u32| self.guards.of_access[number as usize];
+        let writes = |number: u32| self.access(number).kind == AccessKind::Write;
+        // By whether the first goes through the blob and whether it writes: the later ones that it
+        // may meet, in order. One field may have tens of thousands of accesses.
+        let partners = [(false, false), (false, true), (true, false), (true, true)].map(|own| {
+            let meets =
+                |&(number, vague): &(u32, bool)| (own.0 || vague) && (own.1 || writes(number));
+            list.iter().filter(|one| meets(one)).map(|(number, _)| *number).collect::<Vec<u32>>()
+        });
+        for &(first, vague) in list {
+            let partners = &partners[2 * usize::from(vague) + usize::from(writes(first))];
+            let start = partners.partition_point(|second| *second < first);
+            for &second in &partners[start..] {
+                if self.first_meeting(reach(first), reach(second)).is_some() {
                     continue;
                 }
                 found.looked += 1;
                 if found.looked > MAX_PAIRS_PER_FIELD {
                     return found;
                 }
-                let guard = |number: u32| self.guards.of_access[number as usize];
                 let excluded =
                     self.guards.excluded(guard(first), guard(second), self.accesses, self.whole);
                 match excluded {
