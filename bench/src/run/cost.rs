@@ -1,6 +1,8 @@
-//! What one run of a program cost.
+//! What one run of a program cost, on one processor that others may share.
 
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -12,52 +14,77 @@ pub struct Cost {
     pub output: String,
 }
 
+/// Tells the program's process id, then becomes the program; at the end its processor time is told. All
+/// measured programs share one processor, whose speed changes for all of them alike.
+const MEASURED: &str = "TIMEFORMAT='%3U %3S'; \
+    time ( echo $BASHPID >&2; exec taskset -c 0 \"$0\" \"$@\" 2>/dev/null )";
+
 /// Runs the command to its end, and `during` beside it with the process's id. Race detectors may end
 /// it with a status of their own, so the caller judges by the output.
 pub fn cost_of(
-    command: &mut Command,
+    command: &Command,
     during: impl FnOnce(u32) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<Cost> {
-    use std::os::unix::process::ExitStatusExt;
     let output = tempfile::NamedTempFile::new()?;
-    let before = children_cpu()?;
-    let mut child = command
+    let mut child = Command::new("bash")
+        .args(["-c", MEASURED])
+        .arg(command.get_program())
+        .args(command.get_args())
         .stdin(Stdio::null())
         .stdout(output.reopen()?)
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    let process = child.id();
-    let (memory, status) = std::thread::scope(|scope| {
+        .context("cannot start bash")?;
+    let mut told = BufReader::new(child.stderr.take().context("no standard error")?);
+    let mut first = String::new();
+    told.read_line(&mut first)?;
+    let process: u32 = first.trim().parse().with_context(|| format!("no process id: {first:?}"))?;
+    let (memory, cpu) = std::thread::scope(|scope| {
         let beside = scope.spawn(move || during(process));
-        let ended = watch(&mut child);
+        let ended = watch(&mut child, process, told);
         match beside.join() {
             Ok(result) => result.and(ended),
             Err(panic) => std::panic::resume_unwind(panic),
         }
-    })?;
-    ensure!(status.signal().is_none(), "{command:?} ended with {status}");
-    let text = std::fs::read(output.path())?;
-    Ok(Cost {
-        cpu: children_cpu()? - before,
-        memory,
-        output: String::from_utf8_lossy(&text).into_owned(),
     })
+    .with_context(|| format!("{command:?}"))?;
+    let text = std::fs::read(output.path())?;
+    Ok(Cost { cpu, memory, output: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// Waits for the end; returns the peak of its memory.
-fn watch(child: &mut Child) -> anyhow::Result<(f64, ExitStatus)> {
-    let mut memory = 0.0;
-    loop {
-        // A high-water mark, so only the last moment's growth can be missed.
-        if let Some(peak) = peak_memory(child.id()) {
-            memory = peak;
+/// Waits for the end; returns the peak of the program's memory and its processor time.
+fn watch(
+    child: &mut Child,
+    process: u32,
+    mut told: impl Read + Send,
+) -> anyhow::Result<(f64, f64)> {
+    let (sender, receiver) = channel();
+    let (memory, text) = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut text = String::new();
+            // Nothing told shows below.
+            let _ = told.read_to_string(&mut text);
+            let _ = sender.send(text);
+        });
+        let mut memory = 0.0;
+        loop {
+            // A high-water mark, so only the last moment's growth can be missed.
+            if let Some(peak) = peak_memory(process) {
+                memory = peak;
+            }
+            match receiver.recv_timeout(Duration::from_millis(4)) {
+                Ok(text) => return (memory, text),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return (memory, String::new()),
+            }
         }
-        if let Some(status) = child.try_wait()? {
-            return Ok((memory, status));
-        }
-        std::thread::sleep(Duration::from_millis(4));
-    }
+    });
+    let status = child.wait()?;
+    // The shell's way to say that a signal ended it.
+    ensure!(status.code().is_some_and(|code| code < 128), "ended with {status}");
+    let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [user, system] = times[..] else { anyhow::bail!("no times in {text:?}") };
+    Ok((memory, user + system))
 }
 
 /// `VmHWM` of a live process in megabytes.
@@ -65,14 +92,4 @@ fn peak_memory(process: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes / 1024.0)
-}
-
-/// Seconds of processor time that waited-for children took (cutime and cstime of proc(5)'s stat,
-/// in hundredths).
-fn children_cpu() -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = stat.rsplit_once(')').context("/proc/self/stat")?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let ticks = fields[13].parse::<f64>()? + fields[14].parse::<f64>()?;
-    Ok(ticks / 100.0)
 }

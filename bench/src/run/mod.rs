@@ -1,7 +1,8 @@
 //! What watching a run costs: processor time and peak memory of `racewarden run`'s programs beside
 //! the plain ones and beside clang's ThreadSanitizer, all built from the same sources with the same
-//! flags and run in turns, so that what else the machine does hits everyone alike. Helgrind runs
-//! the plain program once.
+//! flags. A round runs all of them side by side on one processor, which turns from one to the other
+//! every few milliseconds: whatever slows it down, slows down all, and what else the machine does hardly
+//! shows. Helgrind runs the plain program once.
 //!
 //! The kernels are in `bench/kernels`; real programs are measured when their sources were fetched
 //! (`bench/fetch`). With `--scaling`, instead: how the cost grows from 1 to 8 threads.
@@ -131,14 +132,9 @@ const SCALING_HEAD: &str = "| program | threads | native | TSan | racewarden | o
     |---|---|---|---|---|---|";
 
 fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Result<Row> {
-    let mut costs = [const { Vec::new() }; 4];
-    let variants = [&built.plain, &built.tsan, &built.pruned, &built.whole];
+    let variants = [&built.tsan, &built.plain, &built.pruned, &built.whole];
     let arguments = program.arguments(options.threads, &built.folder)?;
-    for _ in 0..options.rounds {
-        for (variant, costs) in variants.into_iter().zip(&mut costs) {
-            costs.push(program.run(Command::new(variant), &arguments)?);
-        }
-    }
+    let [tsan, plain, pruned, whole] = rounds(options.rounds, program, variants, &arguments)?;
     let helgrind = match options.helgrind {
         true => {
             let mut command = Command::new("valgrind");
@@ -147,23 +143,47 @@ fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Resul
         }
         false => None,
     };
-    let [plain, tsan, pruned, whole] = costs.map(median);
     Ok(Row { name: program.name.to_owned(), plain, tsan, pruned, whole, helgrind })
+}
+
+/// What each variant costs: in each round all run side by side, and of the rounds' ratios to the first
+/// variant the median counts.
+fn rounds<const N: usize>(
+    rounds: usize,
+    program: &Program,
+    variants: [&PathBuf; N],
+    arguments: &[String],
+) -> anyhow::Result<[Cost; N]> {
+    let mut costs = [const { Vec::new() }; N];
+    for _ in 0..rounds {
+        let round = std::thread::scope(|scope| {
+            let run = |variant: &PathBuf| program.run(Command::new(variant), arguments);
+            let running = variants.map(|variant| scope.spawn(move || run(variant)));
+            running.map(|one| match one.join() {
+                Ok(cost) => cost,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        });
+        for (cost, costs) in round.into_iter().zip(&mut costs) {
+            costs.push(cost?);
+        }
+    }
+    let first: Vec<f64> = costs[0].iter().map(|cost| cost.cpu.max(0.001)).collect();
+    let base = median(first.clone());
+    Ok(costs.map(|costs| Cost {
+        cpu: base
+            * median(costs.iter().zip(&first).map(|(cost, first)| cost.cpu / first).collect()),
+        memory: median(costs.iter().map(|cost| cost.memory).collect()),
+        output: String::new(),
+    }))
 }
 
 /// Cost against the number of threads, for the same work: relative to one thread.
 fn scaling(options: &Options, program: &Program, built: &Built) -> anyhow::Result<()> {
     for threads in [1, 2, 4, 8] {
         let arguments = program.arguments(threads, &built.folder)?;
-        let mut costs = [const { Vec::new() }; 3];
-        for _ in 0..options.rounds {
-            for (variant, costs) in
-                [&built.plain, &built.tsan, &built.pruned].into_iter().zip(&mut costs)
-            {
-                costs.push(program.run(Command::new(variant), &arguments)?);
-            }
-        }
-        let [plain, tsan, ours] = costs.map(median);
+        let variants = [&built.tsan, &built.plain, &built.pruned];
+        let [tsan, plain, ours] = rounds(options.rounds, program, variants, &arguments)?;
         println!(
             "| {} | {threads} | {:.2} s | {:.2} s | {:.2} s | {:.2}x |",
             program.name,
@@ -176,8 +196,7 @@ fn scaling(options: &Options, program: &Program, built: &Built) -> anyhow::Resul
     Ok(())
 }
 
-fn median(mut costs: Vec<Cost>) -> Cost {
-    costs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
-    let middle = costs.len() / 2;
-    costs.swap_remove(middle)
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }

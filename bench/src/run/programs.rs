@@ -157,7 +157,7 @@ impl Program {
         };
         let port = load::free_port()?;
         command.args(arguments.iter().map(|text| text.replace("{port}", &port.to_string())));
-        cost_of(&mut command, |process| {
+        cost_of(&command, |process| {
             let loaded = load::await_server(port, PATIENCE)
                 .and_then(|()| load::clients(port, talk, questions, || ()));
             let stopped = Command::new("kill").arg(process.to_string()).status()?;
