@@ -243,6 +243,14 @@ fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         locked.set_shared(new | bytes, shared);
         return true;
     }
+    if count <= 1 && first & TAG == 0 && !granule::is_owned(second) {
+        // Back to two cells, as it will be for the neighbours.
+        let after = (new | bytes, kept.first().copied().unwrap_or(0));
+        let entry = thread.memo.entry(first, second, new);
+        (entry.result, entry.known) = (after, true);
+        locked.set(after.0, after.1);
+        return true;
+    }
     locked.set_many(new | bytes, kept)
 }
 

@@ -198,20 +198,26 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
 /// A plain access to a granule that exists, `new` being its cell without the site.
 #[inline(never)]
 fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
-    let watched = new & cell::EPOCH != 0;
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
-    if watched && access::is_said(&granule, new) {
+    let watched = new & cell::EPOCH != 0;
+    // Two cells are compared when they are stepped; here it is about taking no lock for more.
+    if watched && granule.has_more() && access::is_said(&granule, new) {
         return;
     }
     let Some(mut thread) = enter() else { return };
-    let special =
-        thread.ignore_reads | thread.ignore_writes != 0 || thread.pending_signal.is_some();
-    if !watched || special || !access::remember(&mut thread, granule, new, pc) {
-        let size = (new & cell::BYTES).count_ones() as usize;
-        let kind = if new & cell::WRITE != 0 { Kind::WRITE } else { Kind::READ };
-        check_range(&mut thread, address, size, kind, pc);
+    if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
+        access_odd(thread, address, new, pc);
     }
+}
+
+/// An access that needs the full check.
+#[cold]
+#[inline(never)]
+fn access_odd(mut thread: Guard, address: usize, new: u64, pc: usize) {
+    let size = (new & cell::BYTES).count_ones() as usize;
+    let kind = if new & cell::WRITE != 0 { Kind::WRITE } else { Kind::READ };
+    check_range(&mut thread, address, size, kind, pc);
 }
 
 #[inline(never)]

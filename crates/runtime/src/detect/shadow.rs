@@ -134,6 +134,13 @@ impl Granule {
         &self.chunk.had_beside[self.index / PAGE_GRANULES]
     }
 
+    /// Whether its two cells are not all.
+    #[inline(always)]
+    pub fn has_more(&self) -> bool {
+        let cells = self.first().load(Ordering::Relaxed) | self.second().load(Ordering::Relaxed);
+        cells & TAG != 0
+    }
+
     /// The lock of the granule's group.
     #[inline(always)]
     pub fn lock(&self) -> &'static AtomicU8 {

@@ -12,7 +12,9 @@ const SIGNALS: usize = 65;
 const WAITING: usize = 8;
 
 /// Signals that came while the thread was inside the runtime.
+#[repr(C)]
 pub struct Pending {
+    /// First, beside what the thread looks at most.
     count: u32,
     signals: [(c_int, Option<libc::siginfo_t>); WAITING],
 }

@@ -47,18 +47,29 @@ impl Call {
     }
 }
 
+/// What every remembered access looks at stands together at the start, in two lines of the cache: code
+/// that accesses memory here and there leaves no more than that in it.
+#[repr(C, align(64))]
 pub struct Thread {
     /// The epoch of now in a cell's form, what the fast path compares with; 0 when it has none.
     pub now: u64,
-    /// The epoch of now in the wide form.
-    pub base: u64,
     pub slot: u32,
-    pub time: u64,
-    pub clocks: Clocks,
     pub lockset: u32,
-    pub held: Vec<Held>,
     pub ignore_reads: u32,
     pub ignore_writes: u32,
+    /// What the signallers of the last wait knew; joined unless a write/read relation is found.
+    pub pending_signal: Option<Box<Clocks>>,
+    /// The calls that have not returned; while the thread runs, its block knows how many.
+    stack: *mut Call,
+    pub clocks: Clocks,
+    pub signals: super::signals::Pending,
+    top: *mut Call,
+    /// Calls beyond the room for them.
+    beyond: usize,
+    /// The epoch of now in the wide form.
+    pub base: u64,
+    pub time: u64,
+    pub held: Vec<Held>,
     pub ignore_sync: u32,
     /// What relaxed loads read, waiting for an acquire fence.
     pub fence_acquire: Clocks,
@@ -67,8 +78,6 @@ pub struct Thread {
     /// What the earlier critical sections knew whose results the current one updates. Not ordered
     /// before this thread, but before whoever reads the result.
     pub updated: Clock,
-    /// What the signallers of the last wait knew; joined unless a write/read relation is found.
-    pub pending_signal: Option<Box<Clocks>>,
     pub info: u32,
     pub children: u32,
     pub name: ThreadName,
@@ -78,15 +87,9 @@ pub struct Thread {
     pub finished: bool,
     /// State of the perturbation's random numbers.
     pub random: u64,
-    pub signals: super::signals::Pending,
     pub held_back: super::heap::HeldBack,
-    /// The calls that have not returned; while the thread runs, its block knows how many.
-    stack: *mut Call,
-    top: *mut Call,
-    /// Calls beyond the room for them.
-    beyond: usize,
-    context_cache: [(u64, u64, u32); CONTEXT_CACHE],
     site_cache: [(u64, u64, u32); SITE_CACHE],
+    context_cache: [(u64, u64, u32); CONTEXT_CACHE],
     pub memo: super::memo::Memo,
 }
 
@@ -171,6 +174,12 @@ impl Thread {
         let limit = unsafe { self.stack.add(STACK_DEPTH) };
         tls::set_limit(limit as usize);
         tls::set_base(if self.beyond > 0 { usize::MAX } else { self.stack as usize });
+    }
+
+    /// Whether accesses need a look at more than the cells.
+    #[inline(always)]
+    pub fn is_special(&self) -> bool {
+        self.ignore_reads | self.ignore_writes != 0 || self.pending_signal.is_some()
     }
 
     /// Ends the segment: what comes after is not covered by what was just published.
