@@ -15,9 +15,11 @@ pub struct Cost {
 }
 
 /// Tells the program's process id, then becomes the program; at the end its processor time is told. All
-/// measured programs share one processor, whose speed changes for all of them alike.
+/// measured programs share one processor, the first that may be used: whatever its speed is, it is so for
+/// all of them. (`time` of a subshell alone would be told by the subshell, which is gone.)
 const MEASURED: &str = "TIMEFORMAT='%3U %3S'; \
-    time ( echo $BASHPID >&2; exec taskset -c 0 \"$0\" \"$@\" 2>/dev/null )";
+    all=$(taskset -cp $$); all=${all##*: }; one=${all%%[-,]*}; \
+    time { ( echo $BASHPID >&2; exec taskset -c $one \"$0\" \"$@\" 2>/dev/null ); }";
 
 /// Runs the command to its end, and `during` beside it with the process's id. Race detectors may end
 /// it with a status of their own, so the caller judges by the output.
@@ -92,4 +94,26 @@ fn peak_memory(process: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::cost_of;
+
+    #[test]
+    fn time_and_output_of_a_run_are_told() {
+        let mut command = Command::new("bash");
+        command.args(["-c", "echo done; exit 66"]);
+        let mut seen = 0;
+        let cost = cost_of(&command, |process| {
+            seen = process;
+            Ok(())
+        });
+        let cost = cost.unwrap();
+        assert_eq!(cost.output, "done\n");
+        assert!(cost.cpu >= 0.0 && seen > 0);
+        assert!(cost_of(Command::new("bash").args(["-c", "kill -9 $$"]), |_| Ok(())).is_err());
+    }
 }
