@@ -28,16 +28,16 @@ pub struct Options {
 }
 
 /// Everything before the pairs, kept together because later parts borrow from earlier ones.
-struct Foundation<'a> {
-    program: &'a Program,
-    effects: Effects,
-    points: pointsto::PointsTo,
-    graph: CallGraph,
-    sharing: Sharing,
-    reachable: Vec<bool>,
+pub(crate) struct Foundation<'a> {
+    pub program: &'a Program,
+    pub effects: Effects,
+    pub points: pointsto::PointsTo,
+    pub graph: CallGraph,
+    pub sharing: Sharing,
+    pub reachable: Vec<bool>,
     starts: Vec<FunctionId>,
     exported: Vec<FunctionId>,
-    summaries: Vec<Arc<Summary>>,
+    pub summaries: Vec<Arc<Summary>>,
 }
 
 /// Checks the program and reports.
@@ -179,6 +179,19 @@ impl<'a> Foundation<'a> {
         options: &Options,
         entered: &dyn Fn(&'static str),
     ) -> Self {
+        let mut foundation = Foundation::before_summaries(program, models, options, entered);
+        entered("summaries");
+        foundation.summaries = foundation.summarise();
+        foundation
+    }
+
+    /// What is known of the program as a whole, before its functions are looked into.
+    pub fn before_summaries(
+        program: &'a Program,
+        models: &Models,
+        options: &Options,
+        entered: &dyn Fn(&'static str),
+    ) -> Self {
         entered("effects");
         let effects = Effects::new(program, models);
         let starts = start_functions(program);
@@ -199,7 +212,7 @@ impl<'a> Foundation<'a> {
         let phases = Phases::new(program, &graph, &points, &exported, &starts);
         entered("sharing");
         let sharing = sharing::discover(program, &effects, &points, &graph, &phases, &reachable);
-        let mut foundation = Foundation {
+        Foundation {
             program,
             effects,
             points,
@@ -209,14 +222,11 @@ impl<'a> Foundation<'a> {
             starts,
             exported,
             summaries: Vec::new(),
-        };
-        entered("summaries");
-        foundation.summaries = foundation.summarise();
-        foundation
+        }
     }
 
     /// Summaries of all reachable functions, bottom-up.
-    fn summarise(&self) -> Vec<Arc<Summary>> {
+    pub fn summarise(&self) -> Vec<Arc<Summary>> {
         let env = Env {
             program: self.program,
             effects: &self.effects,
@@ -354,7 +364,7 @@ impl<'a> Foundation<'a> {
         Exit { path, result: None }
     }
 
-    fn instantiate(&self) -> Instantiation<'_> {
+    pub fn instantiate(&self) -> Instantiation<'_> {
         let mut instantiation = Instantiation::new(
             self.program,
             &self.effects,
@@ -387,7 +397,7 @@ const MAX_ROUNDS: usize = 10;
 const LARGE_COMPONENT: usize = 64;
 
 /// What the program's first thread runs, in order: constructors, main, destructors.
-fn start_functions(program: &Program) -> Vec<FunctionId> {
+pub(crate) fn start_functions(program: &Program) -> Vec<FunctionId> {
     let module = &program.module;
     let main =
         module.function_by_symbol("main").filter(|id| !module.function(*id).is_declaration());

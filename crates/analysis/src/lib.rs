@@ -52,8 +52,10 @@ mod sym;
 mod team;
 mod thread_ends;
 mod threads;
+mod unwatched;
 mod view;
 
 pub use check::{Options, check, check_in_stages, draft, why};
 pub use draft::{Draft, Place, Spot, place_in};
+pub use unwatched::{BY_LOCK, Places as UnwatchedPlaces, PlainAccess, Unwatched, unwatched};
 pub use view::{Places, View, numbers, view};

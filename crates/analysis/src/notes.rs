@@ -6,9 +6,9 @@ use rustc_hash::FxHashSet;
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
-use crate::effects::Effect;
+use crate::effects::{Effect, Effects};
 use crate::naming::Naming;
-use crate::pointsto::CallSite;
+use crate::pointsto::{CallSite, PointsTo};
 use crate::threads::RootId;
 
 /// Notes about what the analysis of the reachable functions had to leave open.
@@ -76,7 +76,7 @@ const BUFFER_FUNCTIONS: &[&str] =
 
 /// Whether the program has a class that the library's streams call back into. A table of a derived
 /// class names functions of its base, and its type information that of the base.
-fn has_own_streams(program: &Program) -> bool {
+pub(crate) fn has_own_streams(program: &Program) -> bool {
     program.module.names.iter().any(|name| {
         let begins = |rest: &str| STREAM_PARTS.iter().any(|part| rest.starts_with(part));
         if let Some(rest) = name.strip_prefix("_ZTI") {
@@ -169,7 +169,9 @@ fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
     }
     for site in &instantiation.graph.create_sites {
         let empty = instantiation.points.entries.get(site).is_none_or(Vec::is_empty);
-        if reachable[site.0.index()] && empty && !registers_nothing(instantiation, *site) {
+        let Instantiation { program, effects, points, .. } = instantiation;
+        if reachable[site.0.index()] && empty && !registers_nothing(program, effects, points, *site)
+        {
             let at = naming.at(site.0, site.1);
             let text = format!("{at}: the function that the new thread runs is not known");
             notes.push(Note::weakens(Engine::Check, text));
@@ -178,8 +180,13 @@ fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
 }
 
 /// Whether the call registers a handler that is no function (`SIG_IGN`, a key without destructor).
-fn registers_nothing(instantiation: &Instantiation<'_>, site: CallSite) -> bool {
-    let body = instantiation.program.module.function(site.0);
+pub(crate) fn registers_nothing(
+    program: &Program,
+    effects: &Effects,
+    points: &PointsTo,
+    site: CallSite,
+) -> bool {
+    let body = program.module.function(site.0);
     let Op::Call { callee, arguments, .. } = &body.instructions[site.1 as usize].op else {
         return false;
     };
@@ -188,7 +195,7 @@ fn registers_nothing(instantiation: &Instantiation<'_>, site: CallSite) -> bool 
         Value::Offset { base, .. } => **base == Value::Null,
         _ => false,
     };
-    let mut effects = effects_of_call(instantiation.effects, instantiation.points, site, callee);
+    let mut effects = effects_of_call(effects, points, site, callee);
     effects.all(|effect| match effect {
         Effect::Create { .. } => false,
         Effect::Handler { function, by_address: false, .. } => {
@@ -197,11 +204,11 @@ fn registers_nothing(instantiation: &Instantiation<'_>, site: CallSite) -> bool 
         // A known place that holds no function holds `SIG_IGN` or `SIG_DFL`.
         Effect::Handler { function, .. } => {
             let Some(value) = arguments.get(*function as usize) else { return false };
-            let places = instantiation.points.value(instantiation.program, site.0, value);
-            let blob = instantiation.points.blob().object;
+            let places = points.value(program, site.0, value);
+            let blob = points.blob().object;
             !places.is_empty()
                 && !places.iter().any(|at| at.object == blob)
-                && instantiation.points.contents(&places).is_empty()
+                && points.contents(&places).is_empty()
         }
         _ => true,
     })
@@ -209,28 +216,29 @@ fn registers_nothing(instantiation: &Instantiation<'_>, site: CallSite) -> bool 
 
 /// Whether the pointer comes from an integer or from a library: elsewhere a pointer without a
 /// target is never followed by a program without undefined behaviour.
-fn is_foreign(
-    instantiation: &Instantiation<'_>,
+pub(crate) fn is_foreign(
+    program: &Program,
+    effects: &Effects,
     function: racewarden_ir::FunctionId,
     value: &Value,
     depth: u32,
 ) -> bool {
-    let body = instantiation.program.module.function(function);
+    let body = program.module.function(function);
     match value {
         Value::Offset { base, .. } => **base == Value::Null,
         Value::Unknown { .. } => true,
         Value::Inst(inst) if depth < 8 => match &body.inst(*inst).op {
-            Op::Address { base, .. } => is_foreign(instantiation, function, base, depth + 1),
+            Op::Address { base, .. } => is_foreign(program, effects, function, base, depth + 1),
             Op::Cast { op: racewarden_ir::CastOp::IntToPtr, .. } => true,
             Op::Cast { value, .. } | Op::Freeze { value } => {
-                is_foreign(instantiation, function, value, depth + 1)
+                is_foreign(program, effects, function, value, depth + 1)
             }
             Op::Select { then, otherwise, .. } => {
-                is_foreign(instantiation, function, then, depth + 1)
-                    || is_foreign(instantiation, function, otherwise, depth + 1)
+                is_foreign(program, effects, function, then, depth + 1)
+                    || is_foreign(program, effects, function, otherwise, depth + 1)
             }
             Op::Call { callee: Callee::Direct(target), .. } => {
-                let effects = instantiation.effects.of(*target);
+                let effects = effects.of(*target);
                 effects.is_some_and(|effects| !effects.contains(&Effect::ReturnsOwn))
             }
             _ => false,
@@ -288,7 +296,7 @@ fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
             else {
                 continue;
             };
-            if is_foreign(instantiation, id, address, 0)
+            if is_foreign(program, instantiation.effects, id, address, 0)
                 && instantiation.points.value(program, id, address).is_empty()
             {
                 let at = naming.at(id, index as u32);

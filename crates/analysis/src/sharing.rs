@@ -21,6 +21,8 @@ use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, may_ov
 pub struct Sharing {
     /// Whether an object can take part in a race, by object.
     pub shared: Vec<bool>,
+    /// Whether a second thread may reach it, by object.
+    pub escaped: Vec<bool>,
     pub stable: FxHashSet<CallSite>,
     pub tainted_handles: FxHashSet<ObjectId>,
     /// Objects that one store instruction alone writes, with that store; constants do not count.
@@ -116,7 +118,7 @@ pub fn discover(
     let stable = scan.stable(reachable);
     let copied_handles = scan.copied_handles();
     let reset_locks = scan.reset_locks;
-    Sharing { shared, stable, tainted_handles: tainted, copied_handles, reset_locks }
+    Sharing { shared, escaped, stable, tainted_handles: tainted, copied_handles, reset_locks }
 }
 
 impl<'a> Scan<'a> {

@@ -20,21 +20,17 @@ use crate::borrowed::{define_strings, is_shared_cache};
 use crate::coalesce::coalesce;
 use crate::inline::{PIPELINE, inline};
 use crate::loops::hoist;
-use crate::prune::prune;
-use crate::{InstrumentError, UnitPass};
+use crate::prune::{Places, mark, settle};
+use crate::{InstrumentError, Optimise, UnitPass};
 
 /// Instruments for the race-detecting runtime.
 #[derive(Debug, Clone, Default)]
 pub struct Detect {
     /// The capture's units: their sources say which functions must stay uninstrumented.
     pub units: Vec<Unit>,
-    /// The lines whose accesses may race, when those of all other lines in the units' own sources
-    /// are known not to.
-    pub watched: Option<Lines>,
+    /// Accesses that are known to race with nothing.
+    pub unwatched: Places,
 }
-
-/// Lines of source files, the files by their last name.
-pub type Lines = BTreeSet<(String, u32)>;
 
 impl UnitPass for Detect {
     fn name(&self) -> &'static str {
@@ -43,10 +39,7 @@ impl UnitPass for Detect {
 
     fn key(&self, _unit_index: usize) -> String {
         // The name changes whenever the same unit is instrumented differently than before.
-        match &self.watched {
-            None => "assembly strings".to_owned(),
-            Some(lines) => format!("assembly strings {lines:?}"),
-        }
+        format!("assembly strings {:?}", self.unwatched)
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -70,19 +63,35 @@ impl UnitPass for Detect {
                 function.add_attribute(AttributeLoc::Function, attribute);
             }
         }
-        if let (Some(watched), Some(unit)) = (&self.watched, self.units.get(unit_index)) {
-            prune(module, unit, watched);
+        if !self.unwatched.is_empty() {
+            mark(module, &self.unwatched);
         }
         Ok(())
     }
 
-    fn pipeline(&self, unit: &Unit) -> String {
+    fn build<'c>(
+        &self,
+        module: &Module<'c>,
+        unit_index: usize,
+        optimise: Optimise<'_, 'c>,
+    ) -> Result<(), InstrumentError> {
+        self.apply(module, unit_index)?;
+        optimise(module, None)?;
+        settle(module);
+        let level = self.units.get(unit_index).and_then(|unit| optimisation(&unit.arguments));
         // The last pass gives every loop a block before it, where its checks can go.
+        let rest = match level {
+            Some(_) => "tsan-module,function(tsan,loop-simplify)",
+            None => "tsan-module,function(tsan),default<O1>,function(loop-simplify)",
+        };
+        optimise(module, Some(rest))
+    }
+
+    fn pipeline(&self, unit: &Unit) -> String {
+        // What comes before the tsan pass.
         match optimisation(&unit.arguments) {
-            Some(level) => format!("default<{level}>,tsan-module,function(tsan,loop-simplify)"),
-            None => "function(sroa,mem2reg),tsan-module,function(tsan),default<O1>,\
-                     function(loop-simplify)"
-                .to_owned(),
+            Some(level) => format!("default<{level}>"),
+            None => "function(sroa,mem2reg)".to_owned(),
         }
     }
 

@@ -34,9 +34,10 @@ mod repeated;
 mod verifier;
 
 pub use build::{BuildRequest, Optimise, UnitPass, build_target};
-pub use detect::{Detect, Lines};
+pub use detect::Detect;
 pub use error::InstrumentError;
 pub use gate::{Gate, MOST_GATES};
 pub use gate_survey::{GateMap, GateRequest, GateSite, survey};
 pub use link::runtime_link_arguments;
+pub use prune::{Places, PlainAccess};
 pub use record::RecordPass;

@@ -17,8 +17,8 @@ use crate::folder::trim;
 /// Bytes in one folder before old files go.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// Where units' views, their modules and whole results are.
-const FOLDERS: [&str; 3] = ["units", "modules", "results"];
+/// Where units' views, their modules, whole results and what need not be watched are.
+const FOLDERS: [&str; 4] = ["units", "modules", "results", crate::unwatched::FOLDER];
 
 const DIGEST_BYTES: usize = 32;
 

@@ -16,6 +16,7 @@
 
 mod cache;
 pub mod folder;
+mod unwatched;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use cache::{Cache, Key};
+pub use unwatched::{kept_unwatched, unwatched};
 
 /// What is to be checked.
 pub struct Request<'a> {

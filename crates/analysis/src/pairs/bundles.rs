@@ -89,6 +89,10 @@ impl Bundles {
         Bundles { list, kinds }
     }
 
+    pub fn spot(&self, access: u32) -> SpotId {
+        self.kinds[access as usize].0
+    }
+
     /// A group of this access only.
     pub fn alone(&self, access: u32) -> Group {
         let (spot, traits) = self.kinds[access as usize].clone();

@@ -11,6 +11,7 @@
 //! would end in the same race. So of two groups pairs are looked at one by one only until one is
 //! found that nothing excludes.
 
+mod apart;
 mod bundles;
 mod guards;
 
@@ -41,7 +42,13 @@ pub struct Pairs {
     pub more: u64,
     /// Too many pairs to look at each: the object and how many were left out.
     pub left_out: Vec<(ObjectId, u64)>,
+    /// Of each access, the digests that keep it apart from others, as bits by their numbers; empty
+    /// unless asked for.
+    pub apart_by: Vec<Reasons>,
 }
+
+/// A set of digests, as bits by their numbers in [`DIGESTS`].
+pub type Reasons = u32;
 
 /// Pairs looked at one by one per object before the rest is left out with a note.
 const MAX_PAIRS: u64 = 20_000_000;
@@ -83,6 +90,8 @@ struct Found {
     more: u64,
     left_out: u64,
     looked: u64,
+    /// The digests that excluded pairs of each place, when that is asked for.
+    apart_by: Option<FxHashMap<SpotId, Reasons>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,6 +118,15 @@ impl Found {
             self.keep(spots, best);
         }
         self.more += other.more;
+        for (spot, reasons) in other.apart_by.into_iter().flatten() {
+            self.note(spot, reasons);
+        }
+    }
+
+    fn note(&mut self, spot: SpotId, reasons: Reasons) {
+        if let Some(apart_by) = &mut self.apart_by {
+            *apart_by.entry(spot).or_default() |= reasons;
+        }
     }
 
     fn keep(&mut self, spots: (SpotId, SpotId), best: Best) {
@@ -140,14 +158,25 @@ struct Search<'a> {
     guards: Guards,
     reaches: Reaches,
     bundles: Bundles,
+    /// Whether to tell why each access is kept apart from others.
+    tells_reasons: bool,
 }
 
 pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
+    search(accesses, whole, false)
+}
+
+/// As [`find`], and tells of each access what keeps it apart from others.
+pub fn find_with_reasons(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
+    search(accesses, whole, true)
+}
+
+fn search(accesses: &[GuardedAccess], whole: &Whole<'_>, tells_reasons: bool) -> Pairs {
     let own: Vec<bool> = accesses.par_iter().map(|access| whole.is_own(access)).collect();
     let (guards, reaches) =
         rayon::join(|| Guards::new(accesses, whole, &own), || Reaches::new(accesses));
     let bundles = Bundles::new(accesses, whole, &own, (&guards, &reaches));
-    let search = Search { accesses, whole, guards, reaches, bundles };
+    let search = Search { accesses, whole, guards, reaches, bundles, tells_reasons };
     let (index, vague) = search.index();
     let objects: Vec<(ObjectId, Found)> = index
         .into_par_iter()
@@ -158,7 +187,7 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
         })
         .collect();
     let mut pairs = Pairs { vague, ..Pairs::default() };
-    let mut all = Found::default();
+    let mut all = search.nothing();
     for (object, found) in objects {
         if found.left_out > 0 {
             pairs.left_out.push((object, found.left_out));
@@ -169,6 +198,10 @@ pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
         all.add(search.fields());
     }
     pairs.more = all.more;
+    if let Some(apart_by) = &all.apart_by {
+        let of = |access| apart_by.get(&search.bundles.spot(access)).copied().unwrap_or_default();
+        pairs.apart_by = (0..accesses.len() as u32).map(of).collect();
+    }
     for (digest, count) in DIGESTS.iter().zip(&all.excluded) {
         if *count > 0 {
             *pairs.excluded.entry(digest.name().to_owned()).or_default() += count;
@@ -256,25 +289,44 @@ impl Search<'_> {
         (index, vague)
     }
 
+    /// What is known before anything was looked at.
+    fn nothing(&self) -> Found {
+        Found { apart_by: self.tells_reasons.then(FxHashMap::default), ..Found::default() }
+    }
+
     fn object(&self, object: ObjectId, cells: &[Cell]) -> Found {
-        let mut found = Found::default();
+        let mut found = self.nothing();
+        let mut apart = apart::Apart::new(cells, self.tells_reasons);
         for (position, a) in cells.iter().enumerate() {
             for (later, b) in cells.iter().enumerate().skip(position) {
                 if may_overlap(a.location, a.size, b.location, b.size) {
-                    self.cells(object, (a, b), later == position, &mut found);
+                    let mut told = |first: usize, second: usize, digest: usize| {
+                        apart.add((position, a, first), (later, b, second), digest);
+                    };
+                    self.cells(object, (a, b), later == position, &mut told, &mut found);
                 }
             }
         }
+        apart.tell(cells, &self.bundles, &mut found);
         found
     }
 
-    fn cells(&self, object: ObjectId, (a, b): (&Cell, &Cell), same: bool, found: &mut Found) {
+    fn cells(
+        &self,
+        object: ObjectId,
+        (a, b): (&Cell, &Cell),
+        same: bool,
+        told: &mut dyn FnMut(usize, usize, usize),
+        found: &mut Found,
+    ) {
         for (position, x) in a.guards.iter().enumerate() {
             // Each two guards of one cell once.
-            for y in &b.guards[if same { position } else { 0 }..] {
+            let first = if same { position } else { 0 };
+            for (later, y) in b.guards.iter().enumerate().skip(first) {
                 let itself = same && x.guard == y.guard;
                 match self.guards.excluded(x.guard, y.guard, self.accesses, self.whole) {
                     Some(digest) => {
+                        told(position, later, digest);
                         let (n, m) = (x.write_count, y.write_count);
                         let pairs = if itself {
                             n * n.saturating_sub(1) / 2 + n * y.read_count
@@ -401,7 +453,11 @@ impl Search<'_> {
             return false;
         }
         match exclusion_by(Reads::Access, a, b, self.whole) {
-            Some(digest) => found.count(digest, 1),
+            Some(digest) => {
+                found.count(digest, 1);
+                found.note(spots.0, 1 << digest);
+                found.note(spots.1, 1 << digest);
+            }
             None => {
                 found.listed.extend([spots.0, spots.1]);
                 found.keep(spots, best);

@@ -28,6 +28,7 @@ mod serve;
 mod show;
 mod symbolize;
 mod trace;
+mod unwatched;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -54,6 +55,9 @@ pub enum Command {
     /// Print what a program linked by `link` found; the program calls it itself
     #[command(hide = true)]
     Symbolize(symbolize::Args),
+    /// Find the accesses that `run` need not watch; it calls this itself
+    #[command(hide = true)]
+    Unwatched(unwatched::Args),
     /// Serve a fleet: hand candidate races to pods and judge what they report
     Hive(hive::Args),
     /// Run a program of a hive's project and try the order the hive asks for
@@ -95,6 +99,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Link(args) => link::run(args),
         Command::Symbolize(args) => symbolize::run(args),
+        Command::Unwatched(args) => unwatched::run(args),
         Command::Hive(args) => hive::run(args),
         Command::Pod(args) => pod::run(args),
         Command::Model(args) => model::run(args),

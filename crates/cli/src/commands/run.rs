@@ -14,7 +14,8 @@ use racewarden_capture::Capture;
 use racewarden_finding::{Engine, Note, Race, Report, conclude};
 use racewarden_instrument::{BuildRequest, Detect, build_target};
 
-use crate::dynamic::{Context, RunFile, Suppressions, parse, prune, races_of};
+use crate::dynamic::prune::{self, Pruned};
+use crate::dynamic::{Context, RunFile, Suppressions, parse, races_of};
 use crate::inputs::InputArgs;
 use crate::interrupt;
 use crate::ledger_sink::FoundBy;
@@ -116,16 +117,19 @@ pub fn detect(
     keep_stdout: bool,
 ) -> anyhow::Result<Report> {
     let archive = RuntimeMode::Detect.archive()?;
-    let watched = if options.no_prune { None } else { prune::watched_lines(capture) };
-    let pruned = watched.is_some();
-    let pass = Detect { units: capture.units.clone(), watched };
+    let pruned = match options.no_prune {
+        true => None,
+        false => Some(prune::prune(capture, locks_order(options))),
+    };
+    let unwatched = pruned.as_ref().map(|pruned| pruned.places.clone()).unwrap_or_default();
+    let pass = Detect { units: capture.units.clone(), unwatched };
     let program = build_target(&BuildRequest::detect(capture, &pass, &archive, &build_cache()))?;
     let mut suppressions = Suppressions::of_environment()?;
     if let Some(path) = &options.suppressions {
         suppressions.add_file(path)?;
     }
     let mut report = Report::default();
-    report.stats.insert("pruned".to_owned(), pruned.into());
+    tell_pruned(&mut report, pruned.as_ref());
     for note in &capture.notes {
         report.notes.push(match note.incomplete {
             true => Note::weakens(Engine::Capture, note.text.clone()),
@@ -256,6 +260,29 @@ fn run_once(
     };
     let text = std::fs::read(&findings).with_context(|| findings.display().to_string())?;
     Ok(Outcome { status, file: parse(&String::from_utf8_lossy(&text)) })
+}
+
+/// Whether the engine takes the order of critical sections for an order.
+fn locks_order(options: &RunArgs) -> bool {
+    let given = std::env::var("RACEWARDEN_OPTIONS").unwrap_or_default();
+    options.engine == DetectorEngine::Hb && !given.contains("engine=")
+}
+
+/// How much was left out because `check` shows it to be safe, and why no more.
+fn tell_pruned(report: &mut Report, pruned: Option<&Pruned>) {
+    let stats = &mut report.stats;
+    let left_out = pruned.map_or(0, Pruned::left_out);
+    stats.insert("pruned".to_owned(), (left_out > 0).into());
+    let Some(pruned) = pruned else { return };
+    stats.insert("places".to_owned(), pruned.all.into());
+    stats.insert("places_unwatched".to_owned(), left_out.into());
+    for (reason, count) in &pruned.reasons {
+        stats.insert(format!("unwatched_{}", reason.replace([' ', '-'], "_")), (*count).into());
+    }
+    if let Some(limit) = &pruned.limit {
+        let text = format!("more is watched than need be: {limit}");
+        report.notes.push(Note::info(Engine::Run, text));
+    }
 }
 
 /// LLVM's OpenMP runtime tells its order through Archer, a tool it loads when asked to. Programs

@@ -112,7 +112,7 @@ pub fn check_capture_with(
 }
 
 /// How programs are checked here.
-struct Subject {
+pub struct Subject {
     /// `None` when the user adds nothing to the built-in ones.
     own_models: Option<Models>,
     /// The user's models as they were written.
@@ -121,7 +121,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn new(models: Option<PathBuf>, api: bool) -> anyhow::Result<Self> {
+    pub fn new(models: Option<PathBuf>, api: bool) -> anyhow::Result<Self> {
         let file = models.or_else(|| {
             let own = PathBuf::from("racewarden.toml");
             own.is_file().then_some(own)
@@ -135,16 +135,21 @@ impl Subject {
         self.own_models.as_ref().unwrap_or_else(|| Models::builtin())
     }
 
-    /// What is later set aside still exists: the conclusion is about all of it.
-    fn check(&self, capture: &Capture, cached: bool) -> anyhow::Result<Report> {
-        let units: Vec<PathBuf> = capture.units.iter().map(|unit| unit.bitcode.clone()).collect();
-        let request = Request {
-            units: &units,
+    /// What is to be asked about these units.
+    pub fn request<'a>(&'a self, units: &'a [PathBuf], cached: bool) -> Request<'a> {
+        Request {
+            units,
             models: self.models(),
             models_text: &self.models_text,
             options: &self.options,
             cache: cached.then(|| cache_directory().join("check")),
-        };
+        }
+    }
+
+    /// What is later set aside still exists: the conclusion is about all of it.
+    fn check(&self, capture: &Capture, cached: bool) -> anyhow::Result<Report> {
+        let units: Vec<PathBuf> = capture.units.iter().map(|unit| unit.bitcode.clone()).collect();
+        let request = self.request(&units, cached);
         let mut report = racewarden_recheck::check(&request, &|_| {})?.report;
         for note in &capture.notes {
             report.notes.push(if note.incomplete {

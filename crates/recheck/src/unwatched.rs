@@ -1,0 +1,49 @@
+//! Which accesses a watched run may leave out, kept by the content of the units.
+//!
+//! Unlike a report this holds for one text of the sources only: places are named by line.
+
+use racewarden_analysis::Unwatched;
+use racewarden_bitcode::Error;
+use racewarden_ir::Module;
+use rayon::prelude::*;
+
+use crate::cache::{Cache, Key};
+use crate::{REVISION, Request, Unit};
+
+/// What was found before, if it was kept.
+pub fn kept_unwatched(request: &Request<'_>) -> Option<Unwatched> {
+    let folder = request.cache.as_ref()?;
+    Cache::new(folder).get(FOLDER, &key(request).ok()?)
+}
+
+/// Finds the accesses, and keeps them for the next time.
+pub fn unwatched(request: &Request<'_>) -> Result<Unwatched, Error> {
+    let cache = request.cache.as_deref().map(Cache::new);
+    let modules: Vec<Result<Module, Error>> = request
+        .units
+        .par_iter()
+        .map(|path| match &cache {
+            Some(cache) => Unit::open(path, request, cache)?.module(path, request, cache),
+            None => racewarden_bitcode::lower_file_flat(path, &request.modelled()),
+        })
+        .collect();
+    let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
+    let found = racewarden_analysis::unwatched(&program, request.models, &|_| {});
+    if let Some(cache) = &cache {
+        let key = key(request)?;
+        cache.put(FOLDER, &key, &found);
+        cache.trim(&key);
+    }
+    Ok(found)
+}
+
+pub(crate) const FOLDER: &str = "unwatched";
+
+fn key(request: &Request<'_>) -> Result<Key, Error> {
+    let mut parts = vec![REVISION.as_bytes().to_vec(), request.models_text.as_bytes().to_vec()];
+    for path in request.units {
+        let bytes = std::fs::read(path);
+        parts.push(bytes.map_err(|source| Error::Read { path: path.clone(), source })?);
+    }
+    Ok(Key::of(parts.iter().map(Vec::as_slice)))
+}
