@@ -43,9 +43,16 @@ impl Weak {
         let runs = |id: &FunctionId| ground.reachable[id.index()];
         module.function_ids().filter(runs).for_each(|id| scan.function(id));
         let mut objects = scan.reached();
-        let called_back = |(object, kind): (usize, &ObjectKind)| matches!(kind, ObjectKind::Function(id) if objects[object] && !module.function(*id).is_declaration());
-        if ground.points.locations().objects.iter().enumerate().any(called_back) {
-            scan.note("a function of the program is handed to one that has no model");
+        let called_back = |(object, kind): (usize, &ObjectKind)| match kind {
+            ObjectKind::Function(id) if objects[object] => {
+                let function = module.function(*id);
+                (!function.is_declaration()).then(|| module.name_text(function.name))
+            }
+            _ => None,
+        };
+        let kinds = ground.points.locations().objects.iter().enumerate();
+        if let Some(name) = kinds.filter_map(called_back).min() {
+            scan.note(&format!("`{name}` may be called by a function that has no model"));
         }
         for site in ground.graph.create_sites.iter().filter(|site| runs(&site.0)) {
             let empty = ground.points.entries.get(site).is_none_or(Vec::is_empty);
@@ -134,7 +141,10 @@ impl Scan<'_> {
         if points.value(program, id, address).is_empty()
             && is_foreign(program, effects, id, address, 0)
         {
-            self.note("a pointer is followed that was made from a number or by a library");
+            let name = program.module.name_text(program.module.function(id).name);
+            let text =
+                format!("`{name}` follows a pointer that was made from a number or by a library");
+            self.note(&text);
         }
     }
 
@@ -157,7 +167,8 @@ impl Scan<'_> {
             if targets.iter().any(|at| self.is_foreign_memory(*at))
                 || is_foreign(program, effects, site.0, value, 0)
             {
-                self.note("a function is called that was found by a library");
+                let name = program.module.name_text(program.module.function(site.0).name);
+                self.note(&format!("`{name}` calls a function that a library has found"));
             }
         }
     }
