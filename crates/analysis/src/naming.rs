@@ -120,6 +120,15 @@ impl Naming<'_> {
         (!field.is_empty()).then_some(field)
     }
 
+    /// The field's name in the innermost type with a name: the same whether the access goes through that
+    /// type or through one that it is part of or derived from.
+    pub fn inner_field(&self, access: &GuardedAccess) -> Option<String> {
+        let body = self.program().module.function(access.function);
+        let path = body.instructions[access.inst as usize].path?;
+        let field = self.text(body.paths[path.0 as usize].inner);
+        (!field.is_empty()).then_some(field)
+    }
+
     pub fn object(&self, id: ObjectId) -> String {
         let module = &self.program().module;
         match self.instantiation.points.locations().objects[id as usize] {

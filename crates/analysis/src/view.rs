@@ -340,6 +340,7 @@ impl Viewer<'_> {
         if let Some(path) = path {
             self.name(path.text);
             self.name(path.field);
+            self.name(path.inner);
         }
     }
 

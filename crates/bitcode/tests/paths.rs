@@ -126,3 +126,29 @@ fn a_long_chain_of_unnamed_pointers_stays_short() {
     assert_eq!(paths.len(), steps);
     assert!(paths.iter().all(|path| path.len() < 200), "{}", paths[steps - 1]);
 }
+
+/// The names of the fields of `f`'s accesses in the innermost types.
+fn inner_fields(source: &Source) -> Vec<String> {
+    let module = source.lower(&["-w"]);
+    let function = module.functions.iter().find(|function| {
+        module.name_text(function.name).contains('f') && !function.is_declaration()
+    });
+    let function = function.expect("f is defined");
+    let paths = function.instructions.iter().filter_map(|inst| inst.path);
+    paths.map(|path| module.name_text(function.paths[path.index()].inner).to_owned()).collect()
+}
+
+#[test]
+fn a_field_has_one_inner_name_whichever_type_it_is_reached_through() {
+    let text = "
+        struct conn { int fd; struct inner { int x; struct { int y; }; } peer; };
+        void f(struct conn *c, struct inner *i) { c->peer.x = 1; i->x = 2; c->peer.y = 3; i->y = 4; }";
+    let names = inner_fields(&Source::new("a.c", text));
+    assert_eq!(names, ["struct inner.x", "struct inner.x", "struct inner.y", "struct inner.y"]);
+    let text = "
+        struct Base { int x; };
+        struct Derived : Base { int y; };
+        void f(Derived *d, Base *b) { d->x = 1; b->x = 2; }";
+    let names = inner_fields(&Source::new("a.cpp", text));
+    assert_eq!(names, ["struct Base.x", "struct Base.x"]);
+}

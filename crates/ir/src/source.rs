@@ -37,4 +37,7 @@ pub struct FieldPath {
     /// The type-level name of the accessed field (`struct conn.peer.addr`), empty name when the
     /// access is not to a field. Two paths to one field of one type share it.
     pub field: NameId,
+    /// The field's name in the innermost type that has a name (`struct address.addr`): the same
+    /// whether the access goes through that type or through one that it is part of.
+    pub inner: NameId,
 }

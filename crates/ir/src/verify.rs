@@ -136,10 +136,9 @@ impl Verifier<'_> {
         let sources = function.sources.iter().chain(&function.source);
         let has_files = sources.into_iter().all(|source| source.file.index() < names);
         self.check(has_files, place, "has a source without a file");
-        let has_paths = function
-            .paths
-            .iter()
-            .all(|path| path.text.index() < names && path.field.index() < names);
+        let has_paths = function.paths.iter().all(|path| {
+            [path.text, path.field, path.inner].iter().all(|name| name.index() < names)
+        });
         self.check(has_paths, place, "has a path without a name");
         let operands = &function.operand_paths;
         let has_operand_paths = operands.iter().all(|o| {

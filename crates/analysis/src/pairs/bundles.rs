@@ -43,11 +43,11 @@ pub struct Bundle {
     pub write_count: u64,
 }
 
-/// The bundles in the order of guards and reaches, and what their groups are made of.
+/// The bundles in the order of guards and reaches.
 pub struct Bundles {
     pub list: Vec<Bundle>,
     /// By access.
-    kinds: Vec<(SpotId, Traits)>,
+    spots: Vec<SpotId>,
 }
 
 impl Bundles {
@@ -86,17 +86,12 @@ impl Bundles {
                 }
             })
             .collect();
-        Bundles { list, kinds }
+        let spots = kinds.into_iter().map(|(spot, _)| spot).collect();
+        Bundles { list, spots }
     }
 
     pub fn spot(&self, access: u32) -> SpotId {
-        self.kinds[access as usize].0
-    }
-
-    /// A group of this access only.
-    pub fn alone(&self, access: u32) -> Group {
-        let (spot, traits) = self.kinds[access as usize].clone();
-        Group { spot, traits, members: vec![access] }
+        self.spots[access as usize]
     }
 }
 

@@ -118,6 +118,7 @@ impl Found {
             self.keep(spots, best);
         }
         self.more += other.more;
+        self.left_out += other.left_out;
         for (spot, reasons) in other.apart_by.into_iter().flatten() {
             self.note(spot, reasons);
         }
@@ -195,7 +196,11 @@ fn search(accesses: &[GuardedAccess], whole: &Whole<'_>, tells_reasons: bool) ->
         all.add(found);
     }
     if vague > 0 {
-        all.add(search.fields());
+        let fields = search.fields();
+        if fields.left_out > 0 {
+            pairs.left_out.push((whole.instantiation.points.blob().object, fields.left_out));
+        }
+        all.add(fields);
     }
     pairs.more = all.more;
     if let Some(apart_by) = &all.apart_by {
@@ -473,19 +478,24 @@ impl Search<'_> {
         let points = self.whole.instantiation.points;
         let blob = points.blob().object;
         let naming = Naming::new(self.whole.instantiation);
-        let mut fields: BTreeMap<String, Vec<(u32, bool)>> = BTreeMap::new();
-        let mut names: FxHashMap<_, Option<String>> = FxHashMap::default();
-        for (number, access) in self.accesses.iter().enumerate() {
-            if !access.locations.iter().any(|at| points.in_blob(at.object)) {
+        let mut fields: BTreeMap<String, Vec<InField<'_>>> = BTreeMap::new();
+        let mut names: FxHashMap<SpotId, Option<String>> = FxHashMap::default();
+        for bundle in &self.bundles.list {
+            let locations = &self.access(self.reaches.sample[bundle.reach as usize]).locations;
+            if !locations.iter().any(|at| points.in_blob(at.object)) {
                 continue;
             }
-            let name = names
-                .entry((access.function, access.inst))
-                .or_insert_with(|| naming.field(access))
-                .clone();
-            if let Some(field) = name {
-                let through = access.locations.iter().any(|at| at.object == blob);
-                fields.entry(field).or_default().push((number as u32, through));
+            let vague = locations.iter().any(|at| at.object == blob);
+            let (reads, writes) = (bundle.reads.iter(), bundle.writes.iter());
+            let kinds = reads.map(|group| (group, false)).chain(writes.map(|group| (group, true)));
+            for (group, writes) in kinds {
+                let name = names
+                    .entry(group.spot)
+                    .or_insert_with(|| naming.inner_field(self.access(group.members[0])));
+                if let Some(field) = name {
+                    let list = fields.entry(field.clone()).or_default();
+                    list.push(InField { bundle, group, writes, vague });
+                }
             }
         }
         let lists: Vec<_> = fields.into_values().collect();
@@ -495,37 +505,35 @@ impl Search<'_> {
         all
     }
 
-    fn field(&self, list: &[(u32, bool)], blob: ObjectId) -> Found {
+    fn field(&self, list: &[InField<'_>], blob: ObjectId) -> Found {
         let mut found = Found::default();
-        let reach = |number: u32| self.reaches.of_access[number as usize];
-        let guard = |number: u32| self.guards.of_access[number as usize];
-        let writes = |number: u32| self.access(number).kind == AccessKind::Write;
-        // By whether the first goes through the blob and whether it writes: the later ones that it
-        // may meet, in order. One field may have tens of thousands of accesses.
-        let partners = [(false, false), (false, true), (true, false), (true, true)].map(|own| {
-            let meets =
-                |&(number, vague): &(u32, bool)| (own.0 || vague) && (own.1 || writes(number));
-            list.iter().filter(|one| meets(one)).map(|(number, _)| *number).collect::<Vec<u32>>()
-        });
-        for &(first, vague) in list {
-            let partners = &partners[2 * usize::from(vague) + usize::from(writes(first))];
-            let start = partners.partition_point(|second| *second < first);
-            for &second in &partners[start..] {
-                if self.first_meeting(reach(first), reach(second)).is_some() {
+        let mut met = 0;
+        // By whether it is vague and whether it writes: whom it conflicts with.
+        let partners =
+            [(false, false), (false, true), (true, false), (true, true)].map(|(vague, writes)| {
+                let meets = |one: &InField<'_>| (vague || one.vague) && (writes || one.writes);
+                (0..list.len()).filter(|at| meets(&list[*at])).collect::<Vec<usize>>()
+            });
+        for (position, a) in list.iter().enumerate() {
+            let partners = &partners[2 * usize::from(a.vague) + usize::from(a.writes)];
+            let start = partners.partition_point(|later| *later < position);
+            for &later in &partners[start..] {
+                let (b, same) = (&list[later], later == position);
+                if self.first_meeting(a.bundle.reach, b.bundle.reach).is_some() {
                     continue;
                 }
-                found.looked += 1;
-                if found.looked > MAX_PAIRS_PER_FIELD {
-                    return found;
+                met += 1;
+                if met > MAX_PAIRS {
+                    found.left_out += 1;
+                    continue;
                 }
-                let excluded =
-                    self.guards.excluded(guard(first), guard(second), self.accesses, self.whole);
-                match excluded {
-                    Some(digest) => found.count(digest, u64::from(first != second)),
-                    None => {
-                        let own = |number| self.bundles.alone(number);
-                        self.group(blob, (&own(first), &own(second)), first == second, &mut found);
+                let (x, y) = (a.bundle.guard, b.bundle.guard);
+                match self.guards.excluded(x, y, self.accesses, self.whole) {
+                    Some(digest) => {
+                        let (n, m) = (a.group.members.len() as u64, b.group.members.len() as u64);
+                        found.count(digest, if same { n * (n - 1) / 2 } else { n * m });
                     }
+                    None => self.group(blob, (a.group, b.group), same, &mut found),
                 }
             }
         }
@@ -533,4 +541,11 @@ impl Search<'_> {
     }
 }
 
-const MAX_PAIRS_PER_FIELD: u64 = 20_000;
+/// A group of accesses to a field.
+struct InField<'b> {
+    bundle: &'b Bundle,
+    group: &'b Group,
+    writes: bool,
+    /// They may be to any object.
+    vague: bool,
+}

@@ -81,12 +81,21 @@ pub(super) struct Place {
     pending: i64,
     /// The type-level name of the field reached (`struct conn.peer`).
     field: String,
+    /// The same from the innermost type with a name on (`struct address.port`).
+    inner: String,
 }
 
 impl Place {
     fn object(text: &str, ty: Option<Md>) -> Self {
         let text = clipped(text.to_owned());
-        Self { text, deref: false, ty: ty.into(), pending: 0, field: String::new() }
+        Self {
+            text,
+            deref: false,
+            ty: ty.into(),
+            pending: 0,
+            field: String::new(),
+            inner: String::new(),
+        }
     }
 
     fn push(&mut self, piece: &str) {
@@ -158,6 +167,7 @@ impl ModuleLowering {
         Some(ir::FieldPath {
             text: self.module.intern(&place.rendered()),
             field: self.module.intern(&place.field),
+            inner: self.module.intern(&place.inner),
         })
     }
 

@@ -14,7 +14,7 @@ use racewarden_schedule::gate::{Judgement, judge};
 use super::check;
 use super::predict::{PredictArgs, record_and_predict};
 use super::run::{RunArgs, detect};
-use crate::gate::{Campaign, GatedProgram, Limits, Program, Target, build_gated};
+use crate::gate::{Campaign, Discovery, GatedProgram, Limits, Program, Target, build_gated};
 use crate::inputs::InputArgs;
 use crate::interrupt;
 use crate::ledger_sink::FoundBy;
@@ -202,7 +202,7 @@ pub fn confirm(
         input: request.input.map(Path::to_owned),
         show_output: false,
     };
-    let targets = targets(report, &gated);
+    let targets = (targets(report, &gated), Discovery::new(&report.races, &gated));
     let mut campaign = Campaign::new(&program, &gated, &capture.units, targets, request.limits);
     let bar = progress_bar(request.limits.runs);
     let ended = campaign.conduct(&mut |campaign| show(&bar, campaign));

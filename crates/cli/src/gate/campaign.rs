@@ -12,8 +12,9 @@ use racewarden_capture::Unit;
 use racewarden_schedule::gate::{Event, Order, Orders};
 
 use super::build::GatedProgram;
+use super::discover::Discovery;
 use super::plan::{MANY, Plan, Stalk, meeting_run};
-use super::runner::{Program, RunEnd};
+use super::runner::{Program, RunEnd, Violation};
 use super::target::Target;
 
 /// How many targets one run takes on.
@@ -45,11 +46,15 @@ pub struct Campaign<'a> {
     pub units: &'a [Unit],
     pub limits: Limits,
     pub targets: Vec<Target>,
+    /// Targets that no engine listed.
+    pub discovery: Discovery,
     /// What the program does by itself.
     pub natural: Option<RunEnd>,
     pub runs: u64,
     /// Whether the system kept gates from doing anything.
     pub gates_were_shut: bool,
+    /// How watched runs failed.
+    pub(super) failures: Vec<Violation>,
     /// Gates at which threads were held for long, and which of their visits.
     pub(super) stalked: BTreeSet<(Stalk, Vec<u32>)>,
     begin: Instant,
@@ -62,7 +67,7 @@ impl<'a> Campaign<'a> {
         program: &'a Program,
         gated: &'a GatedProgram,
         units: &'a [Unit],
-        targets: Vec<Target>,
+        (targets, discovery): (Vec<Target>, Discovery),
         limits: Limits,
     ) -> Self {
         let begin = Instant::now();
@@ -72,9 +77,11 @@ impl<'a> Campaign<'a> {
             units,
             limits,
             targets,
+            discovery,
             natural: None,
             runs: 0,
             gates_were_shut: false,
+            failures: Vec::new(),
             stalked: BTreeSet::new(),
             begin,
             end: limits.time,
@@ -85,6 +92,7 @@ impl<'a> Campaign<'a> {
     pub fn conduct(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
         let natural = self.program.run(&Orders::default(), self.limits.run_time)?;
         self.runs += 1;
+        self.failures.extend(natural.violation.clone());
         self.natural = Some(natural);
         progress(self);
         // The rest of the time is for finding harm.
@@ -92,6 +100,11 @@ impl<'a> Campaign<'a> {
         let many = self.targets.len() > TOGETHER;
         if many {
             self.survey()?;
+            let suspected =
+                self.failures.iter().flat_map(|failure| self.gates_at(failure)).collect();
+            let discovered = self.discovery.targets(&suspected);
+            self.targets.extend(discovered);
+            self.sort_targets();
             self.end = self.limits.time.mul_f64(0.45);
             self.stalk(progress)?;
             self.end = self.limits.time.mul_f64(0.6);
@@ -108,6 +121,7 @@ impl<'a> Campaign<'a> {
         }
         if !many && (0..self.targets.len()).any(|at| self.wants_long_holds(at)) {
             self.survey()?;
+            self.sort_targets();
             self.stalk(progress)?;
         }
         self.try_alone(progress)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use racewarden_finding::{Engine, Evidence, Frame, Race, Site, Verdict};
+use racewarden_finding::{Engine, Evidence, Frame, Race, Site, Verdict, merge_races};
 use racewarden_schedule::gate::{Judgement, Linger, Order, ViolationKind, judge};
 use serde_json::{Value, json};
 
@@ -12,8 +12,11 @@ use super::timeline::{Frames, timeline};
 
 impl Campaign<'_> {
     /// Adds the evidence to each race and moves its verdict. A proof moves it up; doubt only
-    /// touches candidates that nothing else has proved.
-    pub fn conclude_into(&self, races: &mut [Race]) {
+    /// touches candidates that nothing else has proved. What no engine had listed is added when it is
+    /// proved.
+    pub fn conclude_into(&self, races: &mut Vec<Race>) {
+        let listed = races.len();
+        races.extend(self.discovery.races.iter().cloned());
         let mut frames = Frames::new(&self.gated.path, self.units);
         for target in &self.targets {
             let race = &mut races[target.index];
@@ -37,6 +40,9 @@ impl Campaign<'_> {
             self.show_meeting(target, race, &mut frames, &mut detail);
             race.evidence.push(Evidence { engine: Engine::Confirm, detail });
         }
+        let mut discovered = races.split_off(listed);
+        discovered.retain(|race| race.verdict >= Verdict::Confirmed);
+        merge_races(races, discovered);
     }
 
     /// Adds where the threads stood and what happened, as frames and as a timeline. The race's

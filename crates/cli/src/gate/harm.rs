@@ -1,11 +1,13 @@
 //! Looks for harm and traces it to its race.
 //!
 //! A violation in a run with several meetings is traced by running each of them alone. It counts
-//! as a race's doing when that race's order alone brings it about and the reversed order does not;
+//! as a race's doing when that race's order alone brings it about and the reversed order does not (it
+//! may bring another one about: what goes on in freed memory fails in either order, but not alike);
 //! when no race explains it that way, it counts for those whose meeting alone brings it about in
 //! whichever order. The delays alone, without a meeting, are never blamed on a race. Races that
 //! seem to do the same harm are then told apart by steering both at once.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use racewarden_schedule::gate::{Linger, Order};
@@ -174,25 +176,28 @@ impl Campaign<'_> {
         natural.is_some_and(|natural| natural.kind == violation.kind)
     }
 
-    /// A delay alone made the program fail. No race is blamed for that, but those with an access on
-    /// a line where it failed are tried next.
+    /// The program failed by itself or by a delay alone. No race is blamed for that, but those with an
+    /// access on a line where it failed are tried next.
     pub(super) fn suspect(&mut self, violation: &Violation) {
-        if self.is_natural(violation) {
-            return;
-        }
-        let frames = Frames::new(&self.gated.path, self.units).of(&violation.stack);
-        let gates = &self.gated.map.gates;
+        let gates = self.gates_at(violation);
         for target in &mut self.targets {
-            let stands_there = target.sides.iter().flatten().any(|gate| {
-                gates.get(*gate as usize).is_some_and(|gate| {
-                    let file = Path::new(&gate.file).file_name();
-                    frames.iter().any(|frame| {
-                        frame.line == gate.line && Path::new(&frame.file).file_name() == file
-                    })
-                })
-            });
+            let stands_there = target.sides.iter().flatten().any(|gate| gates.contains(gate));
             target.suspicion += u32::from(stands_there);
         }
+    }
+
+    /// The gates on the lines of a failure's stack.
+    pub(super) fn gates_at(&self, violation: &Violation) -> BTreeSet<u32> {
+        let frames = Frames::new(&self.gated.path, self.units).of(&violation.stack);
+        let place = |file: &str, line: u32| {
+            let name = Path::new(file).file_name().unwrap_or_default().to_owned();
+            (name, line)
+        };
+        let places: BTreeSet<_> =
+            frames.iter().map(|frame| place(&frame.file, frame.line)).collect();
+        let gates = self.gated.map.gates.iter();
+        let there = gates.filter(|gate| places.contains(&place(&gate.file, gate.line)));
+        there.map(|gate| gate.number).collect()
     }
 
     /// Finds out which of the races that met explains a violation.
@@ -212,7 +217,8 @@ impl Campaign<'_> {
             }
             let Some(harm) = self.harm_alone(plan, at)? else { continue };
             let reversed = Plan { order: plan.order.reversed(), ..plan };
-            if self.harm_alone(reversed, at)?.is_none() {
+            let other_way = self.harm_alone(reversed, at)?;
+            if other_way.is_none_or(|other| !other.violation.is_like(&harm.violation)) {
                 self.blame(at, harm);
                 explained = true;
             } else {

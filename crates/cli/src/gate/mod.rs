@@ -3,6 +3,7 @@
 
 mod build;
 mod campaign;
+mod discover;
 mod evidence;
 mod harm;
 mod plan;
@@ -14,6 +15,7 @@ mod timeline;
 
 pub use build::{GatedProgram, build_gated};
 pub use campaign::{Campaign, Limits};
+pub use discover::Discovery;
 pub use evidence::parse_linger;
 pub use replay::{ReplayOutcome, ReplayRequest, exact_orders, replay};
 pub use runner::{Program, heap_checks, user_saw_failure};

@@ -22,6 +22,9 @@ pub struct Plan {
 pub enum Stalk {
     /// All: whoever comes first stays.
     First,
+    /// All visits to the side that comes second by itself: nobody else is disturbed, and whoever is about to
+    /// come to the first side once more does.
+    Second,
     /// From the visit on at which the two sides came closest in a watched run, by that thread.
     Closest,
     /// By whichever thread, from somewhat before that visit on.
@@ -31,7 +34,8 @@ pub enum Stalk {
 }
 
 impl Stalk {
-    pub const ALL: [Stalk; 4] = [Stalk::First, Stalk::Closest, Stalk::Late, Stalk::Either];
+    pub const ALL: [Stalk; 5] =
+        [Stalk::First, Stalk::Second, Stalk::Closest, Stalk::Late, Stalk::Either];
 }
 
 /// How far the threads are pulled apart when harm is looked for.

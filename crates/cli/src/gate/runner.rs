@@ -64,6 +64,14 @@ pub struct Violation {
     pub stack: Vec<u64>,
 }
 
+impl Violation {
+    /// Whether the program failed in the same way: at the same assertion, or by the same signal. Where a signal
+    /// comes may be chance.
+    pub fn is_like(&self, other: &Violation) -> bool {
+        (self.kind, &self.detail) == (other.kind, &other.detail)
+    }
+}
+
 impl Program {
     /// Runs once under `orders`, at most for `limit`.
     pub fn run(&self, orders: &Orders, limit: Duration) -> anyhow::Result<RunEnd> {

@@ -17,13 +17,20 @@ use super::target::Target;
 /// How many watched runs are made. What shares no memory in any of them is doubted.
 const WATCHED_RUNS: u64 = 3;
 
+/// How many are made where some fail, and so do not show the whole program.
+const MOST_WATCHED_RUNS: u64 = 8;
+
+/// Where the program fails now and then by itself, it takes more than one run to see it about to fail.
+const TRIES_IF_SUSPECTED: u32 = 6;
+
 impl Campaign<'_> {
-    /// Runs in which nobody waits. Afterwards the likeliest targets come first.
+    /// Runs in which nobody waits.
     pub(super) fn survey(&mut self) -> anyhow::Result<()> {
         let all: Vec<usize> =
             (0..self.targets.len()).filter(|&at| self.wants_long_holds(at)).collect();
-        for number in 0..WATCHED_RUNS {
-            if self.time_is_over() {
+        let mut whole = 0;
+        for number in 0..MOST_WATCHED_RUNS {
+            if self.time_is_over() || whole == WATCHED_RUNS {
                 break;
             }
             let plan = meeting_run(number, self.limits.wait, self.natural_duration());
@@ -32,13 +39,25 @@ impl Campaign<'_> {
             for &at in &all {
                 self.targets[at].learn_survey(&end);
             }
+            self.discovery.learn(&end);
+            match end.violation {
+                Some(violation) => self.failures.push(violation),
+                None => whole += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// The likeliest targets first: those where the program fails by itself, and what an engine has shown.
+    pub(super) fn sort_targets(&mut self) {
+        for failure in std::mem::take(&mut self.failures) {
+            self.suspect(&failure);
         }
         self.targets.sort_by_key(|target| {
             let reached = target.tally.sides_reached == [true, true];
             let near = (target.near.is_some(), target.outlived, target.is_held_freely());
             std::cmp::Reverse((target.shown, near, reached, target.priority))
         });
-        Ok(())
     }
 
     /// Whether holding threads for long may show more about a target.
@@ -47,7 +66,7 @@ impl Campaign<'_> {
     }
 
     /// Holds for long at the places that the survey chose, the likeliest first: what another engine has
-    /// shown is tried in every way before the rest.
+    /// shown, or where the program failed, is tried in every way before the rest.
     pub(super) fn stalk(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
         for shown in [true, false] {
             for stalk in Stalk::ALL {
@@ -79,17 +98,26 @@ impl Campaign<'_> {
             if chosen.is_empty() || self.time_is_over() {
                 break;
             }
-            let plan = stalking_run(order, stalk, self.limits.wait, self.natural_duration());
+            // What has met is held where that has worked.
+            let how = self.targets[chosen[0]].stalk.unwrap_or(stalk);
+            let plan = stalking_run(order, how, self.limits.wait, self.natural_duration());
             for &at in &chosen {
                 *self.targets[at].stalked.entry(stalk).or_default() += 1;
             }
             let met = self.run_chosen(plan, &chosen)?;
             for &at in &met {
-                self.targets[at].stalk.get_or_insert(stalk);
+                self.targets[at].has_met_by(stalk);
             }
             progress(self);
             let too_soon = |&at: &usize| self.targets[at].is_doubted_too_soon();
-            let try_again = stalk == Stalk::Either && chosen.iter().any(too_soon);
+            let tries = |at: usize| self.targets[at].stalked.get(&stalk).copied().unwrap_or(0);
+            let suspected =
+                |&at: &usize| self.targets[at].suspicion > 0 && tries(at) < TRIES_IF_SUSPECTED;
+            let try_again = match stalk {
+                Stalk::Either => chosen.iter().any(too_soon),
+                Stalk::Second => chosen.iter().any(suspected),
+                Stalk::First | Stalk::Closest | Stalk::Late => false,
+            };
             if met.is_empty() && !try_again {
                 break;
             }
@@ -98,11 +126,16 @@ impl Campaign<'_> {
     }
 
     /// The most suspected group that has not been tried, else the likeliest; of those with a member that
-    /// was shown, or of all.
+    /// was shown or is suspected, or of all.
     fn next_group(&mut self, stalk: Stalk, shown: bool) -> Option<Vec<usize>> {
         let holders = |group: &[usize]| self.targets[*group.first()?].holding_gates(stalk);
         let groups = self.groups(stalk, |target| !target.tally.is_met());
-        let is_shown = |group: &[usize]| group.iter().any(|&at| self.targets[at].shown);
+        let is_shown = |group: &[usize]| {
+            group.iter().any(|&at| {
+                let target = &self.targets[at];
+                target.shown || target.suspicion > 0
+            })
+        };
         let open = groups.into_iter().filter(|group| {
             let wanted = !shown || is_shown(group);
             wanted && holders(group).is_some_and(|gates| !self.stalked.contains(&(stalk, gates)))

@@ -11,10 +11,10 @@ use super::build::GatedProgram;
 use super::plan::{Plan, Stalk};
 use super::runner::{RunEnd, Violation};
 
-/// A violation that this race explains.
 /// How often all visits to either side have to be held before order seen there counts.
 const LOOKS: u32 = 2;
 
+/// A violation that this race explains.
 #[derive(Debug, Clone)]
 pub struct Harm {
     /// How that run was steered.
@@ -143,6 +143,12 @@ impl Target {
         true
     }
 
+    /// Takes how threads were held when they met. The side that was held is the first one from then on.
+    pub fn has_met_by(&mut self, stalk: Stalk) {
+        let stalk = if stalk == Stalk::Second { Stalk::First } else { stalk };
+        self.stalk.get_or_insert(stalk);
+    }
+
     /// Takes what a run showed in which nobody was held.
     pub fn learn_survey(&mut self, end: &RunEnd) {
         self.was_watched = true;
@@ -157,6 +163,15 @@ impl Target {
                 _ => {}
             }
         }
+    }
+
+    /// Takes at which visits its two sides came to common memory in a run in which nobody was held.
+    pub fn was_seen_near(&mut self, earlier: Visit, later: Visit, ended: bool) {
+        self.was_watched = true;
+        self.outlived = ended;
+        self.tally.near = true;
+        self.tally.sides_reached = [true, true];
+        self.near = Some([earlier, later]);
     }
 
     /// Whether a thread can be held at the side that comes first without stopping others.
@@ -176,6 +191,7 @@ impl Target {
         };
         match stalk {
             Stalk::First => vec![at(earlier.gate, "", 1)],
+            Stalk::Second => vec![at(later.gate, "", 1)],
             Stalk::Closest => vec![at(earlier.gate, &earlier.thread, earlier.occurrence)],
             Stalk::Late => vec![at(earlier.gate, "", (earlier.occurrence * 3 / 4).max(1))],
             Stalk::Either if earlier.gate == later.gate => vec![at(earlier.gate, "", 1)],

@@ -271,6 +271,7 @@ impl Mapping {
         for path in &mut function.paths {
             self.name(&mut path.text);
             self.name(&mut path.field);
+            self.name(&mut path.inner);
         }
         for instruction in &mut function.instructions {
             self.ty(&mut instruction.ty);

@@ -244,7 +244,15 @@ impl Parser {
     fn path(&mut self, line: &mut Line<'_>, function: &mut Function) -> Result<FieldPathId> {
         let (text, field) = (line.text()?, line.text()?);
         let text = self.module.intern(&text);
-        let path = FieldPath { text, field: self.module.intern(&field) };
+        let field = self.module.intern(&field);
+        let inner = match line.peek() {
+            Some(Token::Text(_)) => {
+                let inner = line.text()?;
+                self.module.intern(&inner)
+            }
+            _ => field,
+        };
+        let path = FieldPath { text, field, inner };
         Ok(*self.paths.entry(path.clone()).or_insert_with(|| {
             function.paths.push(path);
             FieldPathId::new(function.paths.len() - 1)

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::{
-    AtomicOrder, Callee, CompareOp, Function, FunctionId, Global, GlobalId, Instruction, Module,
-    NameId, Op, SourceLoc, Type, Value,
+    AtomicOrder, Callee, CompareOp, FieldPath, Function, FunctionId, Global, GlobalId, Instruction,
+    Module, NameId, Op, SourceLoc, Type, Value,
 };
 
 /// The whole module as text.
@@ -132,8 +132,8 @@ impl ModuleText<'_> {
                 self.position(f, function, instruction)?;
                 while let Some(operand) = operand_paths.next_if(|next| next.inst == id) {
                     let path = &function.paths[operand.path.index()];
-                    let (text, field) = (self.name(path.text), self.name(path.field));
-                    write!(f, " operand {} {text} {field}", operand.operand)?;
+                    write!(f, " operand {}", operand.operand)?;
+                    self.path(f, path)?;
                 }
                 self.remark(f, &instruction.op)?;
                 writeln!(f)?;
@@ -148,7 +148,16 @@ impl ModuleText<'_> {
         }
         if let Some(path) = inst.path {
             let path = &fun.paths[path.index()];
-            write!(f, " path {} {}", self.name(path.text), self.name(path.field))?;
+            write!(f, " path")?;
+            self.path(f, path)?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, f: &mut Formatter<'_>, path: &FieldPath) -> fmt::Result {
+        write!(f, " {} {}", self.name(path.text), self.name(path.field))?;
+        if path.inner != path.field {
+            write!(f, " {}", self.name(path.inner))?;
         }
         Ok(())
     }

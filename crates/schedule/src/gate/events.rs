@@ -58,6 +58,8 @@ pub enum Event {
     /// In a run where nobody waits: two threads came to the two sides on common memory, at these
     /// visits; whether the earlier one had ended by then.
     Near { target: u32, earlier: Visit, later: Visit, ended: bool },
+    /// In such a run: two threads came to these gates, which no target stands for, on common memory.
+    Common { earlier: Visit, later: Visit, ended: bool },
     /// In such a run: the gate was visited too often to remember all its memory.
     Forgot { gate: u32 },
     /// A thread is held.
@@ -109,6 +111,9 @@ impl fmt::Display for Event {
             Event::Near { target, earlier, later, ended } => {
                 write!(f, "near {target} {earlier} {later} {}", u8::from(*ended))
             }
+            Event::Common { earlier, later, ended } => {
+                write!(f, "common {earlier} {later} {}", u8::from(*ended))
+            }
             Event::Forgot { gate } => write!(f, "forgot {gate}"),
             Event::Held { visit } => write!(f, "held {visit}"),
             Event::TimedOut { gate } => write!(f, "timed-out {gate}"),
@@ -153,6 +158,11 @@ impl Event {
             }
             ["near", target, visits @ ..] if visits.len() == 7 => Event::Near {
                 target: target.parse().ok()?,
+                earlier: parse_visit(&visits[..3])?,
+                later: parse_visit(&visits[3..6])?,
+                ended: visits[6] == "1",
+            },
+            ["common", visits @ ..] if visits.len() == 7 => Event::Common {
                 earlier: parse_visit(&visits[..3])?,
                 later: parse_visit(&visits[3..6])?,
                 ended: visits[6] == "1",
@@ -241,6 +251,7 @@ mod tests {
             Event::Shut,
             Event::Reached { gate: 3, concurrent: true },
             Event::Near { target: 4, earlier: visit("main.1"), later: visit("main"), ended: true },
+            Event::Common { earlier: visit("main.1"), later: visit("main.2"), ended: false },
             Event::Forgot { gate: 3 },
             Event::Held { visit: visit("main") },
             Event::TimedOut { gate: 3 },

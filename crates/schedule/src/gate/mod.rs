@@ -15,6 +15,7 @@
 //! What it may miss: a meeting needs both threads to come within the wait; see [`Orchestrator`]
 //! for how the waits are spread.
 
+mod common;
 mod enforcement;
 mod events;
 mod judge;

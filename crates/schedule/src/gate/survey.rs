@@ -1,5 +1,5 @@
 //! A run in which nobody waits: which candidates' two sides come to the same memory in different
-//! threads, and at which visits they come closest.
+//! threads, and at which visits they come closest; and which other gates do ([`Common`]).
 //!
 //! Most candidates of a static engine never touch common memory, and of those that do, one side's
 //! last visit before the other's is the one worth waiting at. Distances are counted in visits to
@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::common::Common;
 use super::events::{Event, Visit};
 use super::orchestrator::Arrival;
 use super::orders::TargetOrder;
@@ -49,11 +50,18 @@ pub(super) struct Survey {
     told: Vec<u64>,
     partners: Partners,
     gates: BTreeMap<u32, GateMemory>,
+    common: Common,
+    threads: Threads,
+    clock: u64,
+}
+
+/// When threads began and ended.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
     /// When each thread was created.
     births: BTreeMap<String, u64>,
-    /// Threads that have ended.
     ended: BTreeSet<String>,
-    clock: u64,
+    joined: BTreeSet<String>,
 }
 
 impl Survey {
@@ -72,8 +80,8 @@ impl Survey {
             told: vec![u64::MAX; targets.len()],
             partners,
             gates: BTreeMap::new(),
-            births: BTreeMap::new(),
-            ended: BTreeSet::new(),
+            common: Common::new(targets),
+            threads: Threads::default(),
             clock: 0,
         }
     }
@@ -84,20 +92,16 @@ impl Survey {
     }
 
     pub fn thread_created(&mut self, path: &str) {
-        self.births.insert(path.to_owned(), self.clock);
+        self.threads.births.insert(path.to_owned(), self.clock);
     }
 
     pub fn thread_ended(&mut self, path: &str) {
-        self.ended.insert(path.to_owned());
+        self.threads.ended.insert(path.to_owned());
     }
 
     /// What it did cannot race with anything that comes now.
     pub fn thread_joined(&mut self, path: &str) {
-        for memory in self.gates.values_mut() {
-            for seen in memory.by_address.values_mut() {
-                seen.retain(|one| one.visit.thread != path);
-            }
-        }
+        self.threads.joined.insert(path.to_owned());
     }
 
     /// Takes note of a visit; what it shows goes to `events`.
@@ -110,7 +114,7 @@ impl Survey {
         for (target, others) in self.partners.get(&gate).into_iter().flatten() {
             let nearest = others
                 .iter()
-                .filter_map(|other| self.gates.get(other)?.nearest(arrival, &self.births))
+                .filter_map(|other| self.gates.get(other)?.nearest(arrival, &self.threads))
                 .max_by_key(|seen| seen.at);
             let Some(nearest) = nearest else { continue };
             let distance = self.clock - nearest.at;
@@ -120,10 +124,11 @@ impl Survey {
                     target: self.numbers[*target],
                     earlier: nearest.visit.clone(),
                     later: arrival.visit.clone(),
-                    ended: self.ended.contains(&nearest.visit.thread),
+                    ended: self.threads.has_ended(&nearest.visit.thread),
                 });
             }
         }
+        self.common.visit(arrival, self.clock, &self.threads, events);
         let memory = self.gates.entry(gate).or_default();
         let forgot = memory.forgot;
         memory.remember(arrival, self.clock);
@@ -135,7 +140,7 @@ impl Survey {
 
 impl GateMemory {
     /// The latest conflicting access of another thread to overlapping memory.
-    fn nearest(&self, arrival: &Arrival, births: &BTreeMap<String, u64>) -> Option<&Seen> {
+    fn nearest(&self, arrival: &Arrival, threads: &Threads) -> Option<&Seen> {
         let first = arrival.address.saturating_sub(self.largest);
         let end = arrival.address.saturating_add(arrival.size);
         self.by_address
@@ -146,7 +151,7 @@ impl GateMemory {
                     && seen.visit.thread != arrival.visit.thread
                     && (seen.writes || arrival.writes)
                     && !(seen.atomic && arrival.atomic)
-                    && !before_birth(seen, &arrival.visit.thread, births)
+                    && !threads.are_ordered(&seen.visit.thread, seen.at, &arrival.visit.thread)
             })
             .map(|(_, seen)| seen)
             .max_by_key(|seen| seen.at)
@@ -175,15 +180,22 @@ impl GateMemory {
     }
 }
 
-/// Whether an ancestor did this before it created the thread, or the one between them.
-fn before_birth(seen: &Seen, thread: &str, births: &BTreeMap<String, u64>) -> bool {
-    let ancestor = &seen.visit.thread;
-    let Some(rest) = thread.strip_prefix(ancestor.as_str()).and_then(|rest| rest.strip_prefix('.'))
-    else {
-        return false;
-    };
-    let child = rest.split('.').next().unwrap_or(rest);
-    births.get(&format!("{ancestor}.{child}")).is_some_and(|birth| seen.at <= *birth)
+impl Threads {
+    pub fn has_ended(&self, path: &str) -> bool {
+        self.ended.contains(path)
+    }
+
+    /// Whether what `earlier` did at a time cannot race with what `later` does now: it was joined, or is an
+    /// ancestor that did it before it created the other, or the one between them.
+    pub fn are_ordered(&self, earlier: &str, at: u64, later: &str) -> bool {
+        if self.joined.contains(earlier) {
+            return true;
+        }
+        let below = later.strip_prefix(earlier).and_then(|rest| rest.strip_prefix('.'));
+        let Some(below) = below else { return false };
+        let child = below.split('.').next().unwrap_or(below);
+        self.births.get(&format!("{earlier}.{child}")).is_some_and(|birth| at <= *birth)
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +244,7 @@ mod tests {
         survey.visit(&arrival("main.1", 2, 1, 64), &mut events);
         let read = Arrival { writes: false, ..arrival("main", 2, 1, 64) };
         survey.visit(&read, &mut events);
+        events.retain(|event| matches!(event, Event::Near { .. }));
         assert_eq!(events, []);
     }
 

@@ -78,13 +78,20 @@ impl ModuleLowering {
             }
             let Some(member) = self.choose_member(&ty, place.pending, goal) else { return false };
             let Some(member_type) = self.debug.ty(member) else { return false };
+            let name = self.record_name(node, &ty, alias.as_deref());
+            let is_named = !ty.name.is_empty() || alias.is_some();
+            if place.inner.is_empty() || is_named {
+                place.inner.clone_from(&name);
+            }
             if place.field.is_empty() {
-                place.field = self.record_name(node, &ty, alias.as_deref());
+                place.field = name;
             }
             let is_base = member_type.tag != tag::MEMBER;
             if !is_base && !member_type.name.is_empty() {
-                place.field.push('.');
-                place.field.push_str(&member_type.name);
+                for field in [&mut place.field, &mut place.inner] {
+                    field.push('.');
+                    field.push_str(&member_type.name);
+                }
                 place.member(&member_type.name);
             }
             place.pending -= (member_type.offset_bits / 8) as i64;
