@@ -17,7 +17,6 @@ mod guards;
 
 use std::collections::BTreeMap;
 
-use racewarden_finding::AccessKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
