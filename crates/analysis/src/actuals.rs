@@ -184,18 +184,19 @@ pub fn named(path: &Path) -> FxHashSet<Atom> {
     atoms
 }
 
-/// The activations that actuals and a state name something of.
-pub fn frames(arguments: &[Option<Sym>], path: &Path) -> FxHashSet<Frame> {
+/// The activations that actuals name something of, and those of the values that a state names.
+pub fn frames<'a>(
+    arguments: &[Option<Sym>],
+    named: impl Iterator<Item = &'a Atom>,
+) -> FxHashSet<Frame> {
     let mut frames = FxHashSet::default();
-    let mut visit = |sym: &Sym| {
-        sym.visit(&mut |atom| {
-            if let Atom::Argument(frame, _) | Atom::Inst(frame, _) | Atom::Stack(frame, _) = atom {
-                frames.insert(*frame);
-            }
-        });
+    let mut visit = |atom: &Atom| {
+        if let Atom::Argument(frame, _) | Atom::Inst(frame, _) | Atom::Stack(frame, _) = atom {
+            frames.insert(*frame);
+        }
     };
-    arguments.iter().flatten().for_each(&mut visit);
-    visit_path(path, &mut visit);
+    arguments.iter().flatten().for_each(|sym| sym.visit(&mut visit));
+    named.for_each(visit);
     frames
 }
 

@@ -98,6 +98,8 @@ struct Entering {
     inst: u32,
     actuals: Actuals,
     entry: Path,
+    /// The activations that the actuals and the state name something of.
+    frames: FxHashSet<Frame>,
     /// It is made in a loop.
     repeated: bool,
 }
@@ -185,9 +187,10 @@ impl<'a> Instantiation<'a> {
         let entries: Vec<Vec<Entering>> =
             waiting.par_iter().map(|&id| self.entries_from(id)).collect();
         for (id, entries) in waiting.into_iter().zip(entries) {
-            for Entering { callee, inst, actuals, entry, repeated } in entries {
+            for entering in entries {
                 let root = self.contexts[id as usize].root;
-                let entered = self.enter(root, callee, actuals, entry, Some((id, inst)));
+                let (repeated, parent) = (entering.repeated, Some((id, entering.inst)));
+                let entered = self.enter_as(root, entering, parent);
                 if repeated {
                     let context = &mut self.contexts[entered as usize];
                     context.entered = context.entered.saturating_add(1);
@@ -204,13 +207,26 @@ impl<'a> Instantiation<'a> {
         &mut self,
         root: RootId,
         function: FunctionId,
-        Actuals { mut arguments, points: mut argument_points, own, private }: Actuals,
+        actuals: Actuals,
         entry: Path,
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
-        let mut entry = entry_state(entry);
+        let entry = entry_state(entry);
+        let frames = frames(&actuals.arguments, named(&entry).iter());
+        let inst = 0;
+        let entering = Entering { callee: function, inst, actuals, entry, frames, repeated: false };
+        self.enter_as(root, entering, parent)
+    }
+
+    fn enter_as(
+        &mut self,
+        root: RootId,
+        entering: Entering,
+        parent: Option<(ContextId, u32)>,
+    ) -> ContextId {
+        let Entering { callee: function, actuals, mut entry, frames, .. } = entering;
+        let Actuals { mut arguments, points: mut argument_points, own, private } = actuals;
         let chain = self.chain(root, function, parent);
-        let frames = frames(&arguments, &entry);
         let list = self.index.entry((root, function)).or_default();
         for &id in list.iter() {
             let frame = id + 1;
@@ -230,7 +246,7 @@ impl<'a> Instantiation<'a> {
             }
         }
         if list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL {
-            return self.enter_generic(root, function, entry, parent);
+            return self.enter_generic((root, function), entry, &frames, parent);
         }
         let id = self.contexts.len() as ContextId;
         for places in argument_points.iter_mut().flatten() {
@@ -277,17 +293,20 @@ impl<'a> Instantiation<'a> {
         chain
     }
 
+    /// `frames` are the activations that the state may name something of.
     fn enter_generic(
         &mut self,
-        root: RootId,
-        function: FunctionId,
+        (root, function): (RootId, FunctionId),
         mut entry: Path,
+        frames: &FxHashSet<Frame>,
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
         self.joined_contexts = true;
         let known = self.generic.get(&(root, function)).cloned().unwrap_or_default();
         for &id in &known {
-            purge(&mut [], &mut entry, id + 1);
+            if frames.contains(&(id + 1)) {
+                purge(&mut [], &mut entry, id + 1);
+            }
             let context = &mut self.contexts[id as usize];
             if context.entry == entry {
                 context.entered = context.entered.saturating_add(2);
@@ -337,7 +356,8 @@ impl<'a> Instantiation<'a> {
             let (entry, named) = match last.take() {
                 Some((state, entry, named)) if Arc::ptr_eq(state, &call.state) => (entry, named),
                 _ => {
-                    let entry = entry_state(self.absolute(id, &call.state));
+                    let mut entry = entry_state(self.absolute(id, &call.state));
+                    self.share_threads(id, &mut entry);
                     let named = named(&entry);
                     (entry, named)
                 }
@@ -346,6 +366,16 @@ impl<'a> Instantiation<'a> {
             last = Some((&call.state, entry, named));
         }
         entries
+    }
+
+    /// Mostly another context was entered in the state: then both have one list of threads, and are
+    /// quickly found to be equal.
+    fn share_threads(&self, id: ContextId, entry: &mut Path) {
+        if !entry.threads.is_same(&self.contexts[id as usize].entry.threads)
+            && let Some(known) = self.known_states.get(entry)
+        {
+            entry.threads = known.threads.clone();
+        }
     }
 
     /// Names a function's relative values in this context.
@@ -418,11 +448,14 @@ impl<'a> Instantiation<'a> {
         }
         let Context { root, function, .. } = self.contexts[id as usize];
         let actuals = Actuals { arguments, private, ..Actuals::default() };
+        let actuals = self.telling((root, call.callee), actuals, named);
+        let frames = frames(&actuals.arguments, named.iter());
         Entering {
             callee: call.callee,
             inst: call.inst,
-            actuals: self.telling((root, call.callee), actuals, named),
+            actuals,
             entry: entry.clone(),
+            frames,
             repeated: self.is_repeated(function, call.inst),
         }
     }

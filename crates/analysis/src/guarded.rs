@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
-use crate::distinct::Distinct;
+use crate::distinct::{Distinct, Made};
 use crate::effects::{Effect, INSIDE};
 use crate::entry::entry_state;
 use crate::flow::{KEPT, kept_at};
@@ -42,45 +42,52 @@ impl GuardedAccess {
     }
 }
 
-/// Contexts whose accesses are instantiated at a time.
-const BATCH: usize = 64;
+/// Functions whose accesses, by one thread, are instantiated at a time.
+const BATCH: usize = 32;
 
 impl Instantiation<'_> {
     /// The accesses of all contexts, each that differs in anything that matters once.
     pub(crate) fn collect(&mut self) {
         let mut distinct = Distinct::default();
-        let mut ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
-        ids.sort_by_key(|id| {
+        let maker = |id: &ContextId| {
             let context = &self.contexts[*id as usize];
             (context.root, context.function)
-        });
+        };
+        let mut ids: Vec<ContextId> = (0..self.contexts.len() as ContextId).collect();
+        ids.sort_by_key(maker);
+        let makers: Vec<&[ContextId]> = ids.chunk_by(|a, b| maker(a) == maker(b)).collect();
         // A batch at a time, so that not all contexts' copies are in memory at once.
-        for batch in ids.chunks(BATCH) {
-            let found: Vec<Vec<(u8, GuardedAccess)>> =
-                batch.par_iter().map(|&id| self.accesses_in(id)).collect();
-            for (operand, access) in found.into_iter().flatten() {
-                distinct.add(operand, access);
-            }
+        for batch in makers.chunks(BATCH) {
+            let found: Vec<Vec<GuardedAccess>> = batch
+                .par_iter()
+                .map(|contexts| {
+                    let mut made = Made::default();
+                    for &id in *contexts {
+                        self.accesses_in(id, &mut made);
+                    }
+                    made.into_accesses()
+                })
+                .collect();
+            found.into_iter().flatten().for_each(|access| distinct.add(access));
         }
         self.accesses = distinct.accesses;
         self.accesses.shrink_to_fit();
     }
 
-    /// The accesses of one context, with the operand that each goes through.
-    fn accesses_in(&self, id: ContextId) -> Vec<(u8, GuardedAccess)> {
+    /// The accesses of one context.
+    fn accesses_in(&self, id: ContextId, made: &mut Made) {
         let context = &self.contexts[id as usize];
         let (function, root) = (context.function, context.root);
         // One that knows no actuals makes the same accesses, and more, in the same state.
         let covers = |id: &ContextId| self.contexts[*id as usize].entry == context.entry;
         let generic = self.generic.get(&(root, function));
         if !context.merged && generic.is_some_and(|list| list.iter().any(covers)) {
-            return Vec::new();
+            return;
         }
         let summary = &self.summaries[function.index()];
         let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
         // Most accesses of a function are through few pointers.
         let mut known: FxHashSet<Arc<[Location]>> = FxHashSet::default();
-        let mut accesses = Vec::new();
         for access in &summary.accesses {
             let address =
                 access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
@@ -121,9 +128,8 @@ impl Instantiation<'_> {
                 state,
                 private,
             };
-            accesses.push((access.operand, found));
+            made.add(access.operand, found);
         }
-        accesses
     }
 
     /// Whether this stands for something that has run once, and for no lock that anybody holds.
