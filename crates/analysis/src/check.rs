@@ -86,12 +86,19 @@ pub fn draft(
         ("threads", instantiation.threads.roots.len()),
         ("accesses", instantiation.accesses.len()),
         ("contexts", instantiation.contexts.len()),
+        ("largest-state", largest_state(&instantiation)),
         ("unresolved-calls", foundation.graph.unresolved.len()),
     ];
     draft.stats = stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
     draft.excluded = pairs.excluded;
     draft.spots = naming.spots.into_list();
     draft
+}
+
+/// Locks, threads and handles in the largest state that a function is entered in. With the number
+/// of contexts it tells what a program costs, whatever the machine.
+fn largest_state(instantiation: &Instantiation<'_>) -> usize {
+    instantiation.contexts.iter().map(|context| context.entry.size()).max().unwrap_or_default()
 }
 
 /// What the list of pairs does not hold.

@@ -205,6 +205,13 @@ impl Path {
         state
     }
 
+    /// How much is known: locks with what was acquired after them, threads and handles.
+    pub fn size(&self) -> usize {
+        let held = self.held.iter().map(|held| 1 + held.after.len()).sum::<usize>();
+        let handles = self.joined.len() + self.joined_values.len() + self.joined_ranges.len();
+        held + self.threads.len() + handles
+    }
+
     pub fn join(&mut self, other: &Path) {
         self.join_locks(other);
         self.released.unite(&other.released);
