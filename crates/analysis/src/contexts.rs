@@ -24,6 +24,7 @@ use crate::entry::{entry_state, purge};
 use crate::flow::compose;
 pub use crate::guarded::GuardedAccess;
 use crate::pointsto::{CallSite, Location, ObjectId, PointsTo};
+use crate::shared::Pool;
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
@@ -98,10 +99,17 @@ struct Entering {
     inst: u32,
     actuals: Actuals,
     entry: Path,
+    chain: SmallVec<[CallSite; 2]>,
     /// The activations that the actuals and the state name something of.
     frames: FxHashSet<Frame>,
-    /// It is made in a loop.
-    repeated: bool,
+    /// How many of the function's contexts are known to be others.
+    scanned: usize,
+}
+
+/// What a call leads to, as far as it can be told from the contexts that there are.
+enum Entered {
+    Known(ContextId),
+    New(Box<Entering>),
 }
 
 impl<'a> Instantiation<'a> {
@@ -173,7 +181,18 @@ impl<'a> Instantiation<'a> {
         }
         self.mark_ends();
         self.captures = self.find_captures();
+        self.share_entries();
         self.collect();
+    }
+
+    /// States that were joined while contexts were followed have come out equal to others.
+    fn share_entries(&mut self) {
+        self.known_states = FxHashSet::default();
+        let (mut threads, mut held) = (Pool::default(), Pool::default());
+        for context in &mut self.contexts {
+            threads.share(&mut context.entry.threads);
+            held.share(&mut context.entry.held);
+        }
     }
 
     /// Follows the calls of the contexts that wait longest. What they pass on is worked out by
@@ -184,13 +203,18 @@ impl<'a> Instantiation<'a> {
         for id in &waiting {
             self.queued_generic.remove(id);
         }
-        let entries: Vec<Vec<Entering>> =
+        let entries: Vec<Vec<(Entered, bool)>> =
             waiting.par_iter().map(|&id| self.entries_from(id)).collect();
         for (id, entries) in waiting.into_iter().zip(entries) {
-            for entering in entries {
-                let root = self.contexts[id as usize].root;
-                let (repeated, parent) = (entering.repeated, Some((id, entering.inst)));
-                let entered = self.enter_as(root, entering, parent);
+            let root = self.contexts[id as usize].root;
+            for (entered, repeated) in entries {
+                let entered = match entered {
+                    Entered::Known(known) => self.again(known),
+                    Entered::New(entering) => {
+                        let parent = Some((id, entering.inst));
+                        self.enter_as(root, *entering, parent)
+                    }
+                };
                 if repeated {
                     let context = &mut self.contexts[entered as usize];
                     context.entered = context.entered.saturating_add(1);
@@ -213,41 +237,64 @@ impl<'a> Instantiation<'a> {
     ) -> ContextId {
         let entry = entry_state(entry);
         let frames = frames(&actuals.arguments, named(&entry).iter());
-        let inst = 0;
-        let entering = Entering { callee: function, inst, actuals, entry, frames, repeated: false };
+        let chain = self.chain(root, function, parent);
+        let (callee, inst, scanned) = (function, 0, 0);
+        let entering = Entering { callee, inst, actuals, entry, chain, frames, scanned };
         self.enter_as(root, entering, parent)
+    }
+
+    /// The context is entered once more.
+    fn again(&mut self, id: ContextId) -> ContextId {
+        let context = &mut self.contexts[id as usize];
+        // One that joins several calls is never entered just once.
+        let times = if context.merged { 2 } else { 1 };
+        context.entered = context.entered.saturating_add(times);
+        id
+    }
+
+    /// The context that the call leads to, if it is among those that there are. What it says does
+    /// not change when others are added.
+    fn known(&self, root: RootId, entering: &mut Entering) -> Option<ContextId> {
+        let key = (root, entering.callee);
+        let list = self.index.get(&key).map_or(&[][..], Vec::as_slice);
+        for &id in &list[entering.scanned..] {
+            entering.scanned += 1;
+            entering.purge(id);
+            if entering.is_into(&self.contexts[id as usize]) {
+                return Some(id);
+            }
+        }
+        if !self.is_full(list) {
+            return None;
+        }
+        // The last one may yet be joined with others.
+        let generic = self.generic.get(&key).map_or(&[][..], Vec::as_slice);
+        generic.iter().take(MAX_STATES - 1).copied().find(|&id| {
+            entering.purge(id);
+            self.contexts[id as usize].entry == entering.entry
+        })
+    }
+
+    /// Whether the function's further contexts know no actuals.
+    fn is_full(&self, list: &[ContextId]) -> bool {
+        list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL
     }
 
     fn enter_as(
         &mut self,
         root: RootId,
-        entering: Entering,
+        mut entering: Entering,
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
-        let Entering { callee: function, actuals, mut entry, frames, .. } = entering;
-        let Actuals { mut arguments, points: mut argument_points, own, private } = actuals;
-        let chain = self.chain(root, function, parent);
-        let list = self.index.entry((root, function)).or_default();
-        for &id in list.iter() {
-            let frame = id + 1;
-            if frames.contains(&frame) {
-                purge(&mut arguments, &mut entry, frame);
-            }
-            let context = &mut self.contexts[id as usize];
-            if context.own == own
-                && context.arguments == arguments
-                && context.private == private
-                && context.chain == chain
-                && context.argument_points == argument_points
-                && context.entry == entry
-            {
-                context.entered = context.entered.saturating_add(1);
-                return id;
-            }
+        if let Some(known) = self.known(root, &mut entering) {
+            return self.again(known);
         }
-        if list.len() >= MAX_CONTEXTS || self.total >= MAX_TOTAL {
-            return self.enter_generic((root, function), entry, &frames, parent);
+        let key = (root, entering.callee);
+        if self.is_full(self.index.get(&key).map_or(&[], Vec::as_slice)) {
+            return self.enter_generic(root, entering, parent);
         }
+        let Entering { callee: function, actuals, entry, chain, .. } = entering;
+        let Actuals { arguments, points: mut argument_points, own, private } = actuals;
         let id = self.contexts.len() as ContextId;
         for places in argument_points.iter_mut().flatten() {
             *places = shared_copy(&mut self.known_places, places);
@@ -267,7 +314,7 @@ impl<'a> Instantiation<'a> {
             entered: 1,
         });
         self.total += 1;
-        list.push(id);
+        self.index.entry(key).or_default().push(id);
         self.queue.push_back(id);
         id
     }
@@ -293,31 +340,21 @@ impl<'a> Instantiation<'a> {
         chain
     }
 
-    /// `frames` are the activations that the state may name something of.
     fn enter_generic(
         &mut self,
-        (root, function): (RootId, FunctionId),
-        mut entry: Path,
-        frames: &FxHashSet<Frame>,
+        root: RootId,
+        mut entering: Entering,
         parent: Option<(ContextId, u32)>,
     ) -> ContextId {
         self.joined_contexts = true;
-        let known = self.generic.get(&(root, function)).cloned().unwrap_or_default();
-        for &id in &known {
-            if frames.contains(&(id + 1)) {
-                purge(&mut [], &mut entry, id + 1);
-            }
+        let function = entering.callee;
+        let known = self.generic.get(&(root, function));
+        if let Some(id) = known.and_then(|list| list.get(MAX_STATES - 1).copied()) {
+            entering.purge(id);
+            self.again(id);
             let context = &mut self.contexts[id as usize];
-            if context.entry == entry {
-                context.entered = context.entered.saturating_add(2);
-                return id;
-            }
-        }
-        if let Some(&id) = known.get(MAX_STATES - 1) {
-            let context = &mut self.contexts[id as usize];
-            context.entered = context.entered.saturating_add(2);
             let mut joined = context.entry.clone();
-            joined.join(&entry);
+            joined.join(&entering.entry);
             if joined != context.entry {
                 context.entry = joined;
                 if self.queued_generic.insert(id) {
@@ -326,6 +363,7 @@ impl<'a> Instantiation<'a> {
             }
             return id;
         }
+        let entry = entering.entry;
         let id = self.contexts.len() as ContextId;
         self.contexts.push(Context {
             function,
@@ -347,8 +385,9 @@ impl<'a> Instantiation<'a> {
     }
 
     /// How the context enters the functions that it calls, in order.
-    fn entries_from(&self, id: ContextId) -> Vec<Entering> {
-        let summary = &self.summaries[self.contexts[id as usize].function.index()];
+    fn entries_from(&self, id: ContextId) -> Vec<(Entered, bool)> {
+        let Context { root, function, .. } = self.contexts[id as usize];
+        let summary = &self.summaries[function.index()];
         let mut entries = Vec::with_capacity(summary.calls.len());
         // The state at the last call, relative and absolute: mostly the next one's, too.
         let mut last: Option<(&Arc<Path>, Path, FxHashSet<Atom>)> = None;
@@ -362,7 +401,12 @@ impl<'a> Instantiation<'a> {
                     (entry, named)
                 }
             };
-            entries.push(self.entering(id, call, &entry, &named));
+            let mut entering = self.entering(id, call, &entry, &named);
+            let entered = match self.known(root, &mut entering) {
+                Some(known) => Entered::Known(known),
+                None => Entered::New(Box::new(entering)),
+            };
+            entries.push((entered, self.is_repeated(function, call.inst)));
             last = Some((&call.state, entry, named));
         }
         entries
@@ -446,7 +490,7 @@ impl<'a> Instantiation<'a> {
                 private.insert(index as u32);
             }
         }
-        let Context { root, function, .. } = self.contexts[id as usize];
+        let root = self.contexts[id as usize].root;
         let actuals = Actuals { arguments, private, ..Actuals::default() };
         let actuals = self.telling((root, call.callee), actuals, named);
         let frames = frames(&actuals.arguments, named.iter());
@@ -455,8 +499,9 @@ impl<'a> Instantiation<'a> {
             inst: call.inst,
             actuals,
             entry: entry.clone(),
+            chain: self.chain(root, call.callee, Some((id, call.inst))),
             frames,
-            repeated: self.is_repeated(function, call.inst),
+            scanned: 0,
         }
     }
 
@@ -525,6 +570,26 @@ impl<'a> Instantiation<'a> {
                 summary.ends_thread || self.effects.cancels;
         }
         self.threads.finish();
+    }
+}
+
+impl Entering {
+    /// The context is entered: what is named by it is named by an activation before.
+    fn purge(&mut self, id: ContextId) {
+        let frame = id + 1;
+        if self.frames.contains(&frame) {
+            purge(&mut self.actuals.arguments, &mut self.entry, frame);
+        }
+    }
+
+    fn is_into(&self, context: &Context) -> bool {
+        let Actuals { arguments, points, own, private } = &self.actuals;
+        context.own == *own
+            && context.arguments == *arguments
+            && context.private == *private
+            && context.chain == self.chain
+            && context.argument_points == *points
+            && context.entry == self.entry
     }
 }
 

@@ -4,6 +4,7 @@
 //! What one thread does in one function is looked through on its own ([`Made`]), so that many of
 //! them can be at once; what is left shares its equal parts with all the rest ([`Distinct`]).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
@@ -11,7 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::contexts::GuardedAccess;
 use crate::pointsto::Location;
-use crate::state::Path;
+use crate::shared::Pool;
+use crate::state::{CreateId, Live, Path};
 use crate::sym::Sym;
 
 type StateId = u32;
@@ -61,6 +63,8 @@ impl Made {
 pub struct Distinct {
     pub accesses: Vec<GuardedAccess>,
     states: FxHashSet<Arc<Path>>,
+    /// States that differ in their locks mostly have the same threads.
+    threads: Pool<BTreeMap<CreateId, Live>>,
     locations: FxHashSet<Arc<[Location]>>,
     /// What the parts of the access before, which mostly are this one's, became.
     last_state: Option<(Arc<Path>, Arc<Path>)>,
@@ -69,19 +73,31 @@ pub struct Distinct {
 
 impl Distinct {
     pub fn add(&mut self, mut access: GuardedAccess) {
-        let state = shared(&mut self.states, &mut self.last_state, &access.state);
-        access.state = state;
-        let locations = shared(&mut self.locations, &mut self.last_locations, &access.locations);
-        access.locations = locations;
+        let threads = &mut self.threads;
+        access.state = shared(&mut self.states, &mut self.last_state, &access.state, |state| {
+            let mut state = Path::clone(state);
+            threads.share(&mut state.threads);
+            Arc::new(state)
+        });
+        access.locations =
+            shared(&mut self.locations, &mut self.last_locations, &access.locations, Arc::clone);
         self.accesses.push(access);
+    }
+
+    /// Lets go of what was only kept to be recognised.
+    pub fn rest(&mut self) {
+        (self.last_state, self.last_locations) = (None, None);
+        self.threads.forget();
     }
 }
 
-/// The value that is equal to this one and known already, so that both are one in memory.
+/// The value that is equal to this one and known already, so that both are one in memory. `kept`
+/// makes one to be known from now on.
 fn shared<T: ?Sized + Eq + std::hash::Hash>(
     known: &mut FxHashSet<Arc<T>>,
     last: &mut Option<(Arc<T>, Arc<T>)>,
     value: &Arc<T>,
+    kept: impl FnOnce(&Arc<T>) -> Arc<T>,
 ) -> Arc<T> {
     if let Some((seen, same)) = last
         && Arc::ptr_eq(seen, value)
@@ -91,8 +107,9 @@ fn shared<T: ?Sized + Eq + std::hash::Hash>(
     let same = match known.get(value) {
         Some(same) => same.clone(),
         None => {
-            known.insert(value.clone());
-            value.clone()
+            let kept = kept(value);
+            known.insert(kept.clone());
+            kept
         }
     };
     *last = Some((value.clone(), same.clone()));

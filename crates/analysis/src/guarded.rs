@@ -69,6 +69,7 @@ impl Instantiation<'_> {
                 })
                 .collect();
             found.into_iter().flatten().for_each(|access| distinct.add(access));
+            distinct.rest();
         }
         self.accesses = distinct.accesses;
         self.accesses.shrink_to_fit();

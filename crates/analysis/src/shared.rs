@@ -11,6 +11,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 /// A type whose empty value needs no allocation and can be lent out for ever.
 pub trait Empty: Clone + 'static {
     fn empty() -> &'static Self;
@@ -50,6 +52,45 @@ impl<T: Empty + Default + PartialEq> Shared<T> {
         if !self.is_same(other) && self == other {
             self.0.clone_from(&other.0);
         }
+    }
+}
+
+/// Values each of which is in memory once.
+pub struct Pool<T> {
+    known: FxHashSet<Shared<T>>,
+    /// By allocation, what is known to be equal to it. Both are kept, so that no other gets their
+    /// place.
+    same: FxHashMap<usize, (Shared<T>, Shared<T>)>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Pool { known: FxHashSet::default(), same: FxHashMap::default() }
+    }
+}
+
+impl<T: Empty + Default + Eq + Hash> Pool<T> {
+    /// Makes the value one in memory with those that are equal to it.
+    pub fn share(&mut self, value: &mut Shared<T>) {
+        if value.address() == 0 {
+            return;
+        }
+        let (_, same) = self.same.entry(value.address()).or_insert_with(|| {
+            let same = match self.known.get(value) {
+                Some(same) => same.clone(),
+                None => {
+                    self.known.insert(value.clone());
+                    value.clone()
+                }
+            };
+            (value.clone(), same)
+        });
+        *value = same.clone();
+    }
+
+    /// Lets go of what was only kept to be recognised.
+    pub fn forget(&mut self) {
+        self.same.clear();
     }
 }
 
@@ -238,6 +279,21 @@ mod tests {
         assert!(second.put(2) && !second.put(1));
         assert_eq!(first.iter().copied().collect::<Vec<_>>(), [1]);
         assert_eq!(second.iter().copied().collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_equal_becomes_one() {
+        let mut pool: Pool<BTreeSet<u32>> = Pool::default();
+        let mut values: Vec<Shared<BTreeSet<u32>>> =
+            [vec![1, 2], vec![3], vec![1, 2], vec![]].map(|v| BTreeSet::from_iter(v).into()).into();
+        assert!(!values[0].is_same(&values[2]));
+        values.iter_mut().for_each(|value| pool.share(value));
+        pool.forget();
+        assert!(values[0].is_same(&values[2]) && !values[0].is_same(&values[1]));
+        assert!(values[3].is_empty());
+        let mut late: Shared<BTreeSet<u32>> = BTreeSet::from([3]).into();
+        pool.share(&mut late);
+        assert!(late.is_same(&values[1]));
     }
 
     #[test]

@@ -218,13 +218,18 @@ impl Path {
         self.acquired.intersect(&other.acquired);
         if !self.threads.is_same(&other.threads) && self.threads != other.threads {
             for (id, live) in &other.threads {
-                match self.threads.get_mut(id) {
-                    None => {
-                        self.threads.insert(id.clone(), live.clone());
+                let mut joined = live.clone();
+                if let Some(own) = self.threads.get(id) {
+                    joined.clone_from(own);
+                    joined.join(live);
+                    // Nothing is copied when nothing changes.
+                    if joined == *own {
+                        continue;
                     }
-                    Some(own) => own.join(live),
                 }
+                self.threads.insert(id.clone(), joined);
             }
+            self.threads.unify(&other.threads);
         }
         self.joined.intersect(&other.joined);
         self.joined_values.intersect(&other.joined_values);
