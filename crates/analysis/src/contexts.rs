@@ -14,7 +14,6 @@ use std::sync::Arc;
 use racewarden_ir::{Callee, FunctionId, Op, Program};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 use crate::actuals::{Actuals, Formals, frames, named};
 use crate::callgraph::CallGraph;
@@ -23,9 +22,9 @@ use crate::effects::{Effect, Effects};
 use crate::entry::{entry_state, purge};
 use crate::flow::compose;
 pub use crate::guarded::GuardedAccess;
-use crate::pointsto::{CallSite, Location, ObjectId, PointsTo};
+use crate::pointsto::{Location, ObjectId, PointsTo};
 use crate::shared::Pool;
-use crate::state::{CreateId, Live, MAX_CHAIN, Path};
+use crate::state::{Chain, CreateId, Live, Path, chained};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
 use crate::threads::{MAIN, RootId, Threads};
@@ -46,7 +45,7 @@ pub struct Context {
     pub own: u64,
     pub entry: Path,
     /// The calls from the thread's entry, where the function may create threads.
-    pub chain: SmallVec<[CallSite; 2]>,
+    pub chain: Chain,
     /// Several contexts in one: the chain and the actuals are not known.
     pub merged: bool,
     /// Who called it first, for the stack that reports show.
@@ -99,7 +98,7 @@ struct Entering {
     inst: u32,
     actuals: Actuals,
     entry: Path,
-    chain: SmallVec<[CallSite; 2]>,
+    chain: Chain,
     /// The activations that the actuals and the state name something of.
     frames: FxHashSet<Frame>,
     /// How many of the function's contexts are known to be others.
@@ -320,24 +319,17 @@ impl<'a> Instantiation<'a> {
     }
 
     /// The calls that tell threads created below apart; none where no thread is created.
-    fn chain(
-        &self,
-        root: RootId,
-        function: FunctionId,
-        parent: Option<(ContextId, u32)>,
-    ) -> SmallVec<[CallSite; 2]> {
-        let mut chain = SmallVec::new();
-        if let Some((caller, inst)) = parent
-            && self.contexts[caller as usize].root == root
-            && self.graph.may_start[function.index()]
-        {
-            let caller = &self.contexts[caller as usize];
-            chain = caller.chain.clone();
-            chain.push((caller.function, inst));
-            let extra = chain.len().saturating_sub(MAX_CHAIN);
-            chain.drain(..extra);
+    fn chain(&self, root: RootId, function: FunctionId, parent: Option<(ContextId, u32)>) -> Chain {
+        match parent {
+            Some((caller, inst))
+                if self.contexts[caller as usize].root == root
+                    && self.graph.may_start[function.index()] =>
+            {
+                let caller = &self.contexts[caller as usize];
+                chained(&caller.chain, &[(caller.function, inst)])
+            }
+            _ => Chain::new(),
         }
-        chain
     }
 
     fn enter_generic(
@@ -373,7 +365,7 @@ impl<'a> Instantiation<'a> {
             private: BTreeSet::new(),
             own: 0,
             entry,
-            chain: SmallVec::new(),
+            chain: Chain::new(),
             merged: true,
             parent,
             entered: 2,

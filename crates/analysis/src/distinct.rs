@@ -58,6 +58,9 @@ impl Made {
     }
 }
 
+/// A value, and the equal one that is kept for it.
+type Became<T> = Option<(Arc<T>, Arc<T>)>;
+
 /// Accesses with equal parts shared between them.
 #[derive(Default)]
 pub struct Distinct {
@@ -67,8 +70,8 @@ pub struct Distinct {
     threads: Pool<BTreeMap<CreateId, Live>>,
     locations: FxHashSet<Arc<[Location]>>,
     /// What the parts of the access before, which mostly are this one's, became.
-    last_state: Option<(Arc<Path>, Arc<Path>)>,
-    last_locations: Option<(Arc<[Location]>, Arc<[Location]>)>,
+    last_state: Became<Path>,
+    last_locations: Became<[Location]>,
 }
 
 impl Distinct {
@@ -95,7 +98,7 @@ impl Distinct {
 /// makes one to be known from now on.
 fn shared<T: ?Sized + Eq + std::hash::Hash>(
     known: &mut FxHashSet<Arc<T>>,
-    last: &mut Option<(Arc<T>, Arc<T>)>,
+    last: &mut Became<T>,
     value: &Arc<T>,
     kept: impl FnOnce(&Arc<T>) -> Arc<T>,
 ) -> Arc<T> {

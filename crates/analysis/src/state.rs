@@ -34,12 +34,22 @@ use crate::sym::{Atom, LOCAL, Sym};
 pub struct CreateId {
     pub site: CallSite,
     /// Outermost call first, at most [`MAX_CHAIN`].
-    pub chain: SmallVec<[CallSite; 2]>,
+    pub chain: Chain,
     /// The chain is not known: this stands for every chain.
     pub any_chain: bool,
 }
 
 pub const MAX_CHAIN: usize = 4;
+
+/// Calls, outermost first. States of programs that create threads through helpers have hundreds of
+/// them, so none is an allocation of its own.
+pub type Chain = SmallVec<[CallSite; MAX_CHAIN]>;
+
+/// The last calls of two chains, one after the other.
+pub fn chained(outer: &[CallSite], inner: &[CallSite]) -> Chain {
+    let extra = (outer.len() + inner.len()).saturating_sub(MAX_CHAIN);
+    outer.iter().chain(inner).skip(extra).copied().collect()
+}
 
 impl CreateId {
     pub fn new(site: CallSite) -> Self {
@@ -55,11 +65,7 @@ impl CreateId {
         if self.any_chain || callers.is_empty() {
             return self.clone();
         }
-        let mut chain: SmallVec<[CallSite; 2]> = callers.into();
-        chain.extend_from_slice(&self.chain);
-        let extra = chain.len().saturating_sub(MAX_CHAIN);
-        chain.drain(..extra);
-        CreateId { site: self.site, chain, any_chain: false }
+        CreateId { site: self.site, chain: chained(callers, &self.chain), any_chain: false }
     }
 
     pub fn may_be(&self, other: &CreateId) -> bool {
