@@ -143,11 +143,12 @@ fn load(server: &Server, port: u16, time: Duration) -> anyhow::Result<(u64, Vec<
 
 /// The resident memory of the process whose command line names the port.
 fn resident(port: u16) -> Option<u64> {
-    let wanted = format!("\0{port}\0");
+    // As an argument, or as redis writes it over its arguments.
+    let wanted = [format!("\0{port}\0"), format!(":{port}")];
     let ours = |folder: &PathBuf| {
         let line = std::fs::read(folder.join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line);
-        line.contains(&wanted) && !line.contains("\0--timeout\0")
+        wanted.iter().any(|one| line.contains(one)) && !line.contains("\0--timeout\0")
     };
     let folders = std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
     let folder = folders.into_iter().find(ours)?;
