@@ -126,9 +126,11 @@ impl Table {
         }
         let mean = [0, 1, 2, 3]
             .map(|at| geometric_mean(&rows.iter().map(|row| row.ratios()[at]).collect::<Vec<_>>()));
+        let helgrind =
+            if mean[3].is_finite() { format!("{:.1}x", mean[3]) } else { "–".to_owned() };
         println!(
-            "| geometric mean | | | | | {:.2}x | {:.2}x | | | {:.2}x | | {:.1}x |",
-            mean[0], mean[1], mean[2], mean[3]
+            "| geometric mean | | | | | {:.2}x | {:.2}x | | | {:.2}x | | {helgrind} |",
+            mean[0], mean[1], mean[2]
         );
     }
 }
