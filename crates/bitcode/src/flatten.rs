@@ -95,7 +95,7 @@ impl Survey {
         for function in unit.functions().filter(|function| !function.is_declaration()) {
             let name = &names[&function];
             let inner = is_library(name) || is_lambda(name);
-            if !inner && !hands_back(function) {
+            if !inner && !hands_back(function) && !makes_memory(function, &names) {
                 continue;
             }
             let mut body = Body {
@@ -214,6 +214,47 @@ fn hands_back(function: Val) -> bool {
         }
     }
     stores
+}
+
+/// Functions that return new memory.
+const ALLOCATORS: [&str; 8] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "aligned_alloc",
+    "memalign",
+    "strdup",
+    "strndup",
+];
+
+/// Whether it is a small function of the unit's own that returns what it has just allocated: what
+/// its callers get would be one object for all of them.
+fn makes_memory(function: Val, names: &FxHashMap<Val, String>) -> bool {
+    if !matches!(
+        function.linkage(),
+        LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage
+    ) {
+        return false;
+    }
+    let all: Vec<Val> = function.blocks().flat_map(|block| block.instructions()).collect();
+    let allocates = |value: &Val| {
+        let is_call = value.kind() == LLVMValueKind::LLVMInstructionValueKind
+            && matches!(value.opcode(), LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke);
+        let callee = if is_call { value.called_value() } else { None };
+        let name = callee.and_then(|callee| names.get(&callee));
+        name.is_some_and(|name| name.starts_with("_Zn") || ALLOCATORS.contains(&name.as_str()))
+    };
+    let returned = |instruction: &Val| match instruction.opcode() {
+        LLVMOpcode::LLVMRet => instruction.operand(0),
+        _ => None,
+    };
+    all.len() <= MAX_HANDING_BACK
+        && all.iter().filter_map(returned).any(|value| {
+            let merges = value.kind() == LLVMValueKind::LLVMInstructionValueKind
+                && matches!(value.opcode(), LLVMOpcode::LLVMPHI | LLVMOpcode::LLVMSelect);
+            allocates(&value) || (merges && value.operands().any(|own| allocates(&own)))
+        })
 }
 
 /// Modelled functions that neither lock nor wait: allocation, memory, exceptions.
