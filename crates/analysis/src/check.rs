@@ -186,23 +186,24 @@ impl<'a> Foundation<'a> {
         options: &Options,
         entered: &dyn Fn(&'static str),
     ) -> Self {
-        let mut foundation = Foundation::before_summaries(program, models, options, entered);
+        let exported = if options.api { exported_functions(program) } else { Vec::new() };
+        let mut foundation = Foundation::before_summaries(program, models, exported, entered);
         entered("summaries");
         foundation.summaries = foundation.summarise();
         foundation
     }
 
-    /// What is known of the program as a whole, before its functions are looked into.
+    /// What is known of the program as a whole, before its functions are looked into; `exported` are
+    /// those that are called from outside.
     pub fn before_summaries(
         program: &'a Program,
         models: &Models,
-        options: &Options,
+        exported: Vec<FunctionId>,
         entered: &dyn Fn(&'static str),
     ) -> Self {
         entered("effects");
         let effects = Effects::new(program, models);
         let starts = start_functions(program);
-        let exported = if options.api { exported_functions(program) } else { Vec::new() };
         let mut outside = exported.clone();
         outside.extend(starts.iter().copied());
         entered("points-to");
@@ -380,6 +381,7 @@ impl<'a> Foundation<'a> {
             &self.summaries,
             &self.sharing.shared,
         );
+        instantiation.sharing = Some(&self.sharing);
         instantiation.run(&self.starts, &self.exported);
         if !has_weak_access(self.program) {
             return instantiation;
@@ -438,7 +440,7 @@ fn exit_handlers(
     found
 }
 
-fn exported_functions(program: &Program) -> Vec<FunctionId> {
+pub(crate) fn exported_functions(program: &Program) -> Vec<FunctionId> {
     let module = &program.module;
     module
         .function_ids()

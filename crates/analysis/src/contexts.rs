@@ -24,6 +24,7 @@ use crate::flow::compose;
 pub use crate::guarded::GuardedAccess;
 use crate::pointsto::{Location, ObjectId, PointsTo};
 use crate::shared::Pool;
+use crate::sharing::Sharing;
 use crate::state::{Chain, CreateId, Live, Path, chained};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
@@ -61,6 +62,8 @@ pub struct Instantiation<'a> {
     pub graph: &'a CallGraph,
     pub summaries: &'a [Arc<Summary>],
     pub shared: &'a [bool],
+    /// What is known of memory that threads share, once that was looked for.
+    pub sharing: Option<&'a Sharing>,
     pub contexts: Vec<Context>,
     pub threads: Threads,
     pub accesses: Vec<GuardedAccess>,
@@ -127,6 +130,7 @@ impl<'a> Instantiation<'a> {
             graph,
             summaries,
             shared,
+            sharing: None,
             contexts: Vec::new(),
             threads: Threads::default(),
             accesses: Vec::new(),

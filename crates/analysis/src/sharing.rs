@@ -24,12 +24,17 @@ pub struct Sharing {
     /// Whether a second thread may reach it, by object.
     pub escaped: Vec<bool>,
     pub stable: FxHashSet<CallSite>,
+    /// Where globals are written, each place once; one more than [`MOST_WRITES`] for too many.
+    pub written: FxHashMap<ObjectId, Vec<CallSite>>,
     pub tainted_handles: FxHashSet<ObjectId>,
     /// Objects that one store instruction alone writes, with that store; constants do not count.
     pub copied_handles: FxHashMap<ObjectId, CallSite>,
     /// Objects with a lock that is made anew, ended or freed while there may be several threads.
     pub reset_locks: FxHashSet<ObjectId>,
 }
+
+/// Places where a global is written of which each is kept.
+pub const MOST_WRITES: usize = 8;
 
 /// Writes that may run beside another thread, by object.
 type LateWrites = FxHashMap<ObjectId, Vec<(Location, u64)>>;
@@ -40,6 +45,7 @@ struct Scan<'a> {
     points: &'a PointsTo,
     phases: &'a Phases,
     late: LateWrites,
+    written: FxHashMap<ObjectId, Vec<CallSite>>,
     /// Every write that may change a thread handle: all but constants and create calls.
     handle_writes: Vec<Location>,
     handles: Vec<Location>,
@@ -83,6 +89,7 @@ pub fn discover(
         points,
         phases,
         late: FxHashMap::default(),
+        written: FxHashMap::default(),
         handle_writes: Vec::new(),
         handles: Vec::new(),
         roots: Vec::new(),
@@ -117,8 +124,16 @@ pub fn discover(
     }
     let stable = scan.stable(reachable);
     let copied_handles = scan.copied_handles();
-    let reset_locks = scan.reset_locks;
-    Sharing { shared, escaped, stable, tainted_handles: tainted, copied_handles, reset_locks }
+    let (reset_locks, written) = (scan.reset_locks, scan.written);
+    Sharing {
+        shared,
+        escaped,
+        stable,
+        written,
+        tainted_handles: tainted,
+        copied_handles,
+        reset_locks,
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -316,6 +331,13 @@ impl<'a> Scan<'a> {
         let handle = handle && self.effects.member(id).is_none();
         let late = self.phases.is_late(id, inst);
         for &location in places {
+            let kind = self.points.locations().objects[location.object as usize];
+            if matches!(kind, ObjectKind::Global(_)) {
+                let list = self.written.entry(location.object).or_default();
+                if list.len() <= MOST_WRITES && !list.contains(&(id, inst)) {
+                    list.push((id, inst));
+                }
+            }
             if late {
                 let list = self.late.entry(location.object).or_default();
                 if !list.contains(&(location, size)) {

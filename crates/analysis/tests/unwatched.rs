@@ -8,7 +8,7 @@ use std::process::Command;
 use racewarden_analysis::{Unwatched, UnwatchedPlaces, unwatched};
 use racewarden_models::Models;
 
-fn looked_at(text: &str, language: &str) -> Unwatched {
+fn looked_at(text: &str, language: &str, foreign: bool) -> Unwatched {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let source = folder.path().join(format!("program.{language}"));
     std::fs::write(&source, text).expect("written");
@@ -22,11 +22,15 @@ fn looked_at(text: &str, language: &str) -> Unwatched {
     let modelled = |symbol: &str| Models::builtin().for_function(symbol, true).is_some();
     let modules =
         racewarden_bitcode::lower_units_flat(&[bitcode], &modelled).expect("clang's bitcode");
-    unwatched(&racewarden_ir::link(modules), Models::builtin(), &|_| {})
+    unwatched(&racewarden_ir::link(modules), Models::builtin(), foreign, &|_| {})
 }
 
 fn holds(text: &str) -> Unwatched {
-    let found = looked_at(text, "c");
+    holds_beside(text, false)
+}
+
+fn holds_beside(text: &str, foreign: bool) -> Unwatched {
+    let found = looked_at(text, "c", foreign);
     let places = |places: &UnwatchedPlaces, line: usize| {
         let own = places.get("program.c").into_iter().flatten();
         own.filter(|at| at.line as usize == line).count()
@@ -158,6 +162,24 @@ fn a_barrier_between_them() {
 }
 
 #[test]
+fn what_one_helper_allocates_for_several_callers() {
+    let text = |late: &str, mark: &str| {
+        format!(
+            "{HEAD}static int *first, *second;\n\
+             static void *make(size_t bytes) {{\n  void *p = malloc(bytes);\n\
+             if (!p) exit(2);\n  return p;\n}}\n\
+             static void *work(void *p) {{\n  int n = first[1]; {mark}\n\
+             second[1] = n;\n  return 0;\n}}\n\
+             int main(void) {{\n  first = make(8);\n  second = make(8);\n  first[1] = 1;\n\
+             START(work, 0);\n  {late}\n  END;\n  return 0;\n}}\n"
+        )
+    };
+    // The pointer and what it points to have one place.
+    holds(&text("second[1] = 1;", "// OUT 1"));
+    holds(&text("first[1] = 1;", "// IN 0"));
+}
+
+#[test]
 fn a_place_is_left_out_only_if_all_of_it_can_be() {
     let text = |second: &str, mark: &str| {
         format!(
@@ -209,10 +231,27 @@ fn code_that_is_not_seen_leaves_only_what_it_cannot_know() {
 }
 
 #[test]
+fn what_unseen_code_calls_gets_anything() {
+    let text = |linkage: &str, unseen: &str, mark: &str| {
+        format!(
+            "{HEAD}extern void unknown(void *);\n{linkage} void fill(int *p) {{\n  *p = 1; {mark}\n}}\n\
+             static void *work(void *p) {{\n  int own[2];\n  fill(own);\n  return 0;\n}}\n\
+             int main(void) {{\n  START(work, 0);\n  {unseen}\n  END;\n  return 0;\n}}\n"
+        )
+    };
+    let inner = "__attribute__((noinline)) static";
+    holds(&text(inner, "", "// OUT 1"));
+    holds(&text(inner, "unknown(fill);", "// IN 0"));
+    holds_beside(&text(inner, "", "// OUT 1"), true);
+    holds_beside(&text("__attribute__((noinline))", "", "// IN 0"), true);
+}
+
+#[test]
 fn atomic_and_volatile_accesses_are_never_left_out() {
     let found = looked_at(
         "static volatile int v;\nstatic _Atomic int a;\nint main(void) { v = 1; a = 2; return v + a; }\n",
         "c",
+        false,
     );
     assert_eq!(found.places, 0);
 }

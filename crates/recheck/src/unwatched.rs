@@ -11,13 +11,14 @@ use crate::cache::{Cache, Key};
 use crate::{REVISION, Request, Unit};
 
 /// What was found before, if it was kept.
-pub fn kept_unwatched(request: &Request<'_>) -> Option<Unwatched> {
+pub fn kept_unwatched(request: &Request<'_>, foreign: bool) -> Option<Unwatched> {
     let folder = request.cache.as_ref()?;
-    Cache::new(folder).get(FOLDER, &key(request).ok()?)
+    Cache::new(folder).get(FOLDER, &key(request, foreign).ok()?)
 }
 
-/// Finds the accesses, and keeps them for the next time.
-pub fn unwatched(request: &Request<'_>) -> Result<Unwatched, Error> {
+/// Finds the accesses, and keeps them for the next time. `foreign`: code is linked that is in none of
+/// the units.
+pub fn unwatched(request: &Request<'_>, foreign: bool) -> Result<Unwatched, Error> {
     let cache = request.cache.as_deref().map(Cache::new);
     let modules: Vec<Result<Module, Error>> = request
         .units
@@ -28,9 +29,9 @@ pub fn unwatched(request: &Request<'_>) -> Result<Unwatched, Error> {
         })
         .collect();
     let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
-    let found = racewarden_analysis::unwatched(&program, request.models, &|_| {});
+    let found = racewarden_analysis::unwatched(&program, request.models, foreign, &|_| {});
     if let Some(cache) = &cache {
-        let key = key(request)?;
+        let key = key(request, foreign)?;
         cache.put(FOLDER, &key, &found);
         cache.trim(&key);
     }
@@ -39,8 +40,9 @@ pub fn unwatched(request: &Request<'_>) -> Result<Unwatched, Error> {
 
 pub(crate) const FOLDER: &str = "unwatched";
 
-fn key(request: &Request<'_>) -> Result<Key, Error> {
+fn key(request: &Request<'_>, foreign: bool) -> Result<Key, Error> {
     let mut parts = vec![REVISION.as_bytes().to_vec(), request.models_text.as_bytes().to_vec()];
+    parts.push(vec![u8::from(foreign)]);
     for path in request.units {
         let bytes = std::fs::read(path);
         parts.push(bytes.map_err(|source| Error::Read { path: path.clone(), source })?);

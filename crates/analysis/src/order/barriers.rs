@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::Event;
 use super::handoff::Tables;
+use super::settled::Settled;
 use super::timeline::{Branch, NodeId, Timeline};
 use super::values::Content;
 use super::{Facts, Stand, is_single, runs_once, set_up_count};
@@ -19,7 +20,7 @@ use crate::cfg::Cfg;
 use crate::digests::Whole;
 use crate::loops::induction;
 use crate::pointsto::{CallSite, Location};
-use crate::sym::{Sym, SymTable, Unknowing};
+use crate::sym::{Sym, SymTable};
 use crate::threads::{MAIN, RootId};
 
 pub struct Phases {
@@ -232,13 +233,16 @@ pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sy
         _ if create.any_chain => return None,
         [] => create.site,
         [call] if !instantiation.graph.is_in_cycle(create.site.0, create.site.1) => *call,
+        // A helper that starts them all, and is itself called once.
+        [call] if !instantiation.graph.is_in_cycle(call.0, call.1) => create.site,
         _ => return None,
     };
     let module = &instantiation.program.module;
     let body = module.function(site.0);
     let cfg = Cfg::new(body);
-    let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
     let block = cfg.block_of[site.1 as usize];
+    let settled = Settled { instantiation, function: site.0, cfg: &cfg, creating: Some(block) };
+    let syms = SymTable::new(body, &cfg, &module.types, &settled);
     let mut around = cfg.loops.iter().filter(|own| own.contains(block));
     let own = around.next()?;
     if around.next().is_some() || !runs_once(whole, facts, (site.0, 0)) {
@@ -265,7 +269,8 @@ pub fn count_of(
     let module = &instantiation.program.module;
     let body = module.function(function);
     let cfg = Cfg::new(body);
-    let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
+    let settled = Settled { instantiation, function, cfg: &cfg, creating: None };
+    let syms = SymTable::new(body, &cfg, &module.types, &settled);
     let context = (0u32..)
         .zip(&instantiation.contexts)
         .find(|(_, context)| context.function == function)

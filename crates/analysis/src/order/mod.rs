@@ -11,6 +11,7 @@ mod exclusive;
 mod flags;
 mod handoff;
 mod initial;
+mod settled;
 mod tally;
 mod tickets;
 mod timeline;

@@ -27,7 +27,7 @@ use racewarden_models::Models;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Foundation, Options, start_functions};
+use crate::check::{Foundation, start_functions};
 use crate::digests::{DIGESTS, Whole};
 use crate::pairs::{self, Reasons};
 use weak::{Ground, Weak};
@@ -67,21 +67,49 @@ const ALONE: &str = "alone";
 /// Digests whose reason is that both hold a lock.
 pub const BY_LOCK: [&str; 2] = ["lock", "history"];
 
-/// Finds the places; `entered` hears the name of each stage as it begins.
-pub fn unwatched(program: &Program, models: &Models, entered: &dyn Fn(&'static str)) -> Unwatched {
+/// Finds the places; `foreign` says that code is linked which the program does not have, and `entered`
+/// hears the name of each stage as it begins.
+pub fn unwatched(
+    program: &Program,
+    models: &Models,
+    foreign: bool,
+    entered: &dyn Fn(&'static str),
+) -> Unwatched {
+    let nothing = |why: &str| Unwatched { limit: Some(why.to_owned()), ..Unwatched::default() };
     if start_functions(program).is_empty() {
-        let limit = Some("there is no main function".to_owned());
-        return Unwatched { limit, ..Unwatched::default() };
+        return nothing("there is no main function");
     }
-    let mut foundation =
-        Foundation::before_summaries(program, models, &Options::default(), entered);
-    let mut weak = Weak::new(Ground {
-        program,
-        effects: &foundation.effects,
-        points: &foundation.points,
-        graph: &foundation.graph,
-        reachable: &foundation.reachable,
-    });
+    let mut callable = Vec::new();
+    for _ in 0..MOST_ROUNDS {
+        let foundation = Foundation::before_summaries(program, models, callable.clone(), entered);
+        let weak = Weak::new(Ground {
+            program,
+            effects: &foundation.effects,
+            points: &foundation.points,
+            graph: &foundation.graph,
+            reachable: &foundation.reachable,
+            callable: &callable,
+            foreign,
+        });
+        if weak.lost {
+            return nothing(weak.unseen.as_deref().unwrap_or_default());
+        }
+        if weak.callable == callable {
+            return found(foundation, weak, entered);
+        }
+        callable = weak.callable;
+    }
+    nothing("which functions are called from where is not known")
+}
+
+/// How often the program is looked at again because more of it may be called by code that is not seen.
+const MOST_ROUNDS: usize = 4;
+
+fn found(
+    mut foundation: Foundation<'_>,
+    mut weak: Weak,
+    entered: &dyn Fn(&'static str),
+) -> Unwatched {
     let mut judged = Judged::default();
     if weak.unseen.is_none() {
         entered("summaries");
@@ -173,7 +201,7 @@ impl Survey<'_> {
         let foundation = self.foundation;
         let unanalysed = self.unanalysed();
         for id in foundation.program.module.function_ids() {
-            let runs = foundation.reachable[id.index()] || self.weak.unseen.is_some();
+            let runs = foundation.reachable[id.index()];
             if unanalysed[id.index()] {
                 self.function(id, &|_, _, _| Verdict::Watched);
             } else if runs {

@@ -5,14 +5,17 @@
 //! owns; what is stored where nothing is known of; and everything that pointers with too many targets
 //! stand for. Nothing is concluded for them, wherever they are accessed.
 //!
-//! *Unseen code* is a function of the program that runs although nothing shows by whom it is called:
-//! handed to a function without a model, called through a pointer that came from elsewhere, or loaded
-//! while the program runs. Such code can do to globals and to whatever they lead to what it likes. Then
-//! only memory counts that no other thread can come to know.
+//! *Unseen code* is a function of the program that runs although nothing shows by whom it is called
+//! (handed to a function without a model, called through a pointer that came from elsewhere), or code
+//! that is not there to be looked at (loaded while the program runs, linked without its source). Such code
+//! can do to globals and to whatever they lead to what it likes. Then only memory counts that no other
+//! thread can come to know; and the functions that unseen code may call get anything as arguments, which
+//! is why the program is to be looked at again with those as functions called from outside.
 
 use racewarden_ir::{Callee, FunctionId, Op, Program, Value};
 
 use crate::callgraph::{CallGraph, effects_of_call};
+use crate::check::exported_functions;
 use crate::effects::{Effect, Effects};
 use crate::notes::{has_own_streams, is_foreign, registers_nothing};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo};
@@ -25,12 +28,20 @@ pub struct Ground<'a> {
     pub points: &'a PointsTo,
     pub graph: &'a CallGraph,
     pub reachable: &'a [bool],
+    /// Functions that were taken to be called from outside.
+    pub callable: &'a [FunctionId],
+    /// Code is linked that is not there to be looked at.
+    pub foreign: bool,
 }
 
 pub struct Weak {
     objects: Vec<bool>,
     /// Why code may run that is not seen.
     pub unseen: Option<String>,
+    /// What unseen code may call, sorted.
+    pub callable: Vec<FunctionId>,
+    /// Whether unseen code may call any function at all.
+    pub lost: bool,
 }
 
 /// Functions that load code.
@@ -38,40 +49,24 @@ const LOADERS: [&str; 2] = ["dlopen", "dlmopen"];
 
 impl Weak {
     pub fn new(ground: Ground<'_>) -> Self {
-        let mut scan = Scan { ground, roots: Vec::new(), unseen: None };
+        let mut scan = Scan { ground, roots: Vec::new(), unseen: None, by_name: ground.foreign };
+        if ground.foreign {
+            scan.note("objects are linked whose source was not captured");
+        }
         let module = &ground.program.module;
         let runs = |id: &FunctionId| ground.reachable[id.index()];
         module.function_ids().filter(runs).for_each(|id| scan.function(id));
-        let mut objects = scan.reached();
-        let called_back = |(object, kind): (usize, &ObjectKind)| match kind {
-            ObjectKind::Function(id) if objects[object] => {
-                let function = module.function(*id);
-                (!function.is_declaration()).then(|| module.name_text(function.name))
-            }
-            _ => None,
-        };
-        let kinds = ground.points.locations().objects.iter().enumerate();
-        if let Some(name) = kinds.filter_map(called_back).min() {
-            scan.note(&format!("`{name}` may be called by a function that has no model"));
-        }
-        for site in ground.graph.create_sites.iter().filter(|site| runs(&site.0)) {
-            let empty = ground.points.entries.get(site).is_none_or(Vec::is_empty);
-            if empty && !registers_nothing(ground.program, ground.effects, ground.points, *site) {
-                scan.note("a thread is created whose function is not known");
-            }
-        }
-        if has_own_streams(ground.program) {
-            scan.note("the library's streams call functions of the program");
+        let callable = scan.callable();
+        if let Some(id) = callable.first() {
+            let name = module.name_text(module.function(*id).name);
+            scan.note(&format!("`{name}` may be called by code that is not seen"));
         }
         if ground.effects.jumps {
             scan.note("the program jumps out of functions");
         }
-        // What is not reached by any call that is seen may run now, too.
-        if scan.unseen.is_some() {
-            module.function_ids().for_each(|id| scan.function(id));
-            objects = scan.reached();
-        }
-        Weak { objects, unseen: scan.unseen }
+        let lost = scan.loses_calls();
+        let objects = scan.reached(&|object| ground.points.in_blob(object));
+        Weak { objects, unseen: scan.unseen, callable, lost }
     }
 
     pub fn is_weak(&self, object: ObjectId) -> bool {
@@ -88,11 +83,49 @@ struct Scan<'a> {
     ground: Ground<'a>,
     roots: Vec<ObjectId>,
     unseen: Option<String>,
+    /// Unseen code knows functions by their names.
+    by_name: bool,
 }
 
 impl Scan<'_> {
     fn note(&mut self, why: &str) {
         self.unseen.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// The program's functions that unseen code is handed, or knows by their names.
+    fn callable(&self) -> Vec<FunctionId> {
+        let Ground { program, points, .. } = self.ground;
+        let reached = self.reached(&|_| false);
+        let mut found: Vec<FunctionId> =
+            if self.by_name { exported_functions(program) } else { Vec::new() };
+        found.extend(points.locations().objects.iter().zip(reached).filter_map(
+            |(kind, reached)| match kind {
+                ObjectKind::Function(id) if reached => Some(*id),
+                _ => None,
+            },
+        ));
+        found.retain(|id| !program.module.function(*id).is_declaration());
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Whether it cannot be told which functions are called from where.
+    fn loses_calls(&mut self) -> bool {
+        let Ground { program, effects, points, graph, reachable, .. } = self.ground;
+        let lost = graph.create_sites.iter().any(|site| {
+            let empty = points.entries.get(site).is_none_or(Vec::is_empty);
+            let nothing = || registers_nothing(program, effects, points, *site);
+            reachable[site.0.index()] && empty && !nothing()
+        });
+        if lost {
+            self.note("a thread is created whose function is not known");
+        }
+        let streams = has_own_streams(program);
+        if streams {
+            self.note("the library's streams call functions of the program");
+        }
+        lost || streams
     }
 
     fn root(&mut self, id: FunctionId, value: &Value) {
@@ -105,8 +138,10 @@ impl Scan<'_> {
         if effects.of(id).is_some() {
             return;
         }
+        let goes_out = self.ground.callable.binary_search(&id).is_ok();
         for (inst, instruction) in (0..).zip(&program.module.function(id).instructions) {
             match &instruction.op {
+                Op::Return { value: Some(value) } if goes_out => self.root(id, value),
                 Op::Unknown { operands, .. } => {
                     operands.iter().for_each(|operand| self.root(id, operand));
                 }
@@ -158,6 +193,7 @@ impl Scan<'_> {
         if let Callee::Direct(target) = callee
             && LOADERS.contains(&program.module.name_text(program.module.function(*target).name))
         {
+            self.by_name = true;
             self.note("the program loads code while it runs");
         }
         if let Callee::Indirect(value) | Callee::Virtual { function: value, .. } = callee
@@ -168,6 +204,7 @@ impl Scan<'_> {
                 || is_foreign(program, effects, site.0, value, 0)
             {
                 let name = program.module.name_text(program.module.function(site.0).name);
+                self.by_name = true;
                 self.note(&format!("`{name}` calls a function that a library has found"));
             }
         }
@@ -180,8 +217,8 @@ impl Scan<'_> {
             || matches!(kind, ObjectKind::Api | ObjectKind::Unknown | ObjectKind::Library(_))
     }
 
-    /// Everything that unseen code gets to from what it is given.
-    fn reached(&self) -> Vec<bool> {
+    /// Everything that unseen code gets to from what it is given; `also` is taken to be known to it.
+    fn reached(&self, also: &dyn Fn(ObjectId) -> bool) -> Vec<bool> {
         let Ground { program, effects, points, .. } = self.ground;
         let kinds = &points.locations().objects;
         let mut stack = self.roots.clone();
@@ -192,9 +229,9 @@ impl Scan<'_> {
                         || effects.synchronized.contains(global)
                 }
                 ObjectKind::Api | ObjectKind::Unknown | ObjectKind::Library(_) => true,
-                _ => points.in_blob(object),
+                _ => false,
             };
-            if foreign {
+            if foreign || also(object) {
                 stack.push(object);
             }
         }

@@ -12,10 +12,14 @@ pub struct Args {
     /// Bitcode files, in the order of the link
     #[arg(value_name = "FILE")]
     units: Vec<PathBuf>,
+
+    /// Code is linked that is in none of the files
+    #[arg(long)]
+    foreign: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let subject = Subject::new(None, false)?;
-    racewarden_recheck::unwatched(&subject.request(&args.units, true))?;
+    racewarden_recheck::unwatched(&subject.request(&args.units, true), args.foreign)?;
     Ok(ExitCode::SUCCESS)
 }

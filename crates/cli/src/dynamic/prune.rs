@@ -1,8 +1,8 @@
 //! What `check` proves safe need not be watched.
 //!
 //! Which accesses those are is found once for a program and kept (see `racewarden_analysis`'s
-//! `unwatched`). It is found by a process of its own that is given up when it takes too long; then,
-//! and when something of the program was not captured, everything is watched.
+//! `unwatched`). It is found by a process of its own that is given up when it takes too long; then
+//! everything is watched.
 //!
 //! Accesses that only a lock keeps apart from others are left out for the engine that goes by
 //! happens-before alone. The others learn from accesses under a lock which critical section came
@@ -49,15 +49,11 @@ impl Pruned {
 /// sections for an order.
 pub fn prune(capture: &Capture, locks_order: bool) -> Pruned {
     let Some(target) = capture.targets.first() else { return Pruned::default() };
-    if capture.notes.iter().any(|note| note.incomplete) {
-        return Pruned::nothing("the capture is not complete");
-    }
-    if target.link.iter().any(has_foreign_code) {
-        return Pruned::nothing("objects are linked whose source was not captured");
-    }
+    let foreign = capture.notes.iter().any(|note| note.incomplete)
+        || target.link.iter().any(has_foreign_code);
     let units: Vec<PathBuf> =
         target.units().iter().map(|unit| capture.units[*unit].bitcode.clone()).collect();
-    match unwatched(&units) {
+    match unwatched(&units, foreign) {
         Ok(found) => Pruned::new(found, locks_order),
         Err(error) => Pruned::nothing(format!("{error:#}")),
     }
@@ -107,18 +103,18 @@ fn is_shared_library(path: &Path) -> bool {
     name.ends_with(".so") || name.contains(".so.")
 }
 
-fn unwatched(units: &[PathBuf]) -> anyhow::Result<Unwatched> {
+fn unwatched(units: &[PathBuf], foreign: bool) -> anyhow::Result<Unwatched> {
     let subject = Subject::new(None, false)?;
     let request = subject.request(units, true);
-    if let Some(found) = racewarden_recheck::kept_unwatched(&request) {
+    if let Some(found) = racewarden_recheck::kept_unwatched(&request, foreign) {
         return Ok(found);
     }
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("unwatched").args(units);
+    command.arg("unwatched").args(foreign.then_some("--foreign")).arg("--").args(units);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let status = wait_at_most(&mut spawn_group(&mut command)?, PATIENCE)?;
     anyhow::ensure!(status.is_some(), "it took too long to find what need not be watched");
-    racewarden_recheck::kept_unwatched(&request)
+    racewarden_recheck::kept_unwatched(&request, foreign)
         .ok_or_else(|| anyhow::anyhow!("what need not be watched could not be found"))
 }
 
