@@ -90,7 +90,8 @@ impl Instantiation<'_> {
         let root = &self.threads.roots[root as usize];
         let create = root.create.as_ref()?;
         let foreign = root.births.iter().any(|(parent, _)| *parent != MAIN);
-        if foreign || create.any_chain || create.chain.len() >= MAX_CHAIN {
+        let inside = self.effects.futures.is_machinery(create.site.0);
+        if foreign || inside || create.any_chain || create.chain.len() >= MAX_CHAIN {
             return None;
         }
         let mut sites: Vec<CallSite> = create.chain.to_vec();

@@ -330,7 +330,10 @@ impl<'a> Instantiation<'a> {
                     && self.graph.may_start[function.index()] =>
             {
                 let caller = &self.contexts[caller as usize];
-                chained(&caller.chain, &[(caller.function, inst)])
+                match self.effects.futures.is_machinery(caller.function) {
+                    true => caller.chain.clone(),
+                    false => chained(&caller.chain, &[(caller.function, inst)]),
+                }
             }
             _ => Chain::new(),
         }

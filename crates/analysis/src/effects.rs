@@ -11,6 +11,7 @@ use racewarden_models as models;
 use racewarden_models::{Member, Models, Operand};
 use rustc_hash::FxHashMap;
 
+use crate::futures::{self, Futures, Role};
 use crate::pointsto::{Location, ObjectKind, PointsTo};
 
 mod convert;
@@ -378,6 +379,7 @@ pub struct Effects {
     atomic_bodies: Vec<bool>,
     /// Members of containers of threads, with which argument the container is.
     members: FxHashMap<FunctionId, (Member, u32)>,
+    pub futures: Futures,
     /// Threads may be cancelled.
     pub cancels: bool,
     /// The program jumps out of functions (`longjmp`).
@@ -400,6 +402,7 @@ impl Effects {
             synchronized: crate::sharing::synchronized(program, models),
             checks_errors: crate::mutexes::checks_errors(program),
             ends_in_main: true,
+            futures: Futures::new(program),
             ..Effects::default()
         };
         let statics = Statics::new(program, models);
@@ -411,7 +414,8 @@ impl Effects {
                 model.is_some_and(|model| model.effects.contains(&models::Effect::AtomicBody));
             effects.atomic_bodies.push(atomic);
             let has_body = !function.is_declaration();
-            let member = model.and_then(member);
+            let of_futures = || futures::member(symbol).map(|member| (member, 0));
+            let member = model.and_then(member).or_else(of_futures);
             if let Some(member) = member.filter(|_| has_body) {
                 effects.members.insert(id, member);
             }
@@ -475,6 +479,11 @@ impl Effects {
     /// What the function does as a member of a container of threads, and which argument is that.
     pub fn member(&self, function: FunctionId) -> Option<(Member, u32)> {
         self.members.get(&function).copied()
+    }
+
+    /// What a call of the function, which has a body, means for futures.
+    pub fn future_role(&self, function: FunctionId) -> Option<Role> {
+        self.futures.role(function)
     }
 
     /// Whether threads' handles go from one object to another anywhere.

@@ -100,6 +100,14 @@ impl Instantiation<'_> {
             if self.frees((function, access.inst), access.operand) {
                 locations.retain(|at| !self.points.is_on_stack(*at));
             }
+            if self.effects.futures.is_machinery(function) {
+                // The library orders what it does to results itself.
+                let objects = &self.points.locations().objects;
+                let futures = &self.effects.futures;
+                let result =
+                    |object: u32| futures.is_result(self.program, objects[object as usize]);
+                locations.retain(|at| !result(at.object));
+            }
             if !locations.iter().any(|at| self.shared[at.object as usize]) {
                 continue;
             }
@@ -123,7 +131,7 @@ impl Instantiation<'_> {
                 inst: access.inst,
                 kind: access.kind,
                 size: access.size,
-                atomic: access.atomic,
+                atomic: access.atomic || self.effects.futures.counts_references(function),
                 address,
                 locations: shared_places(&mut known, locations),
                 state,

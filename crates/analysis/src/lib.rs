@@ -30,6 +30,7 @@ mod effects;
 mod entry;
 mod flow;
 mod formats;
+mod futures;
 mod guarded;
 mod loops;
 mod loose;

@@ -122,6 +122,21 @@ pub fn discover(
     for global in &effects.synchronized {
         shared[points.global_object(*global) as usize] = false;
     }
+    for (object, kind) in points.locations().objects.iter().enumerate() {
+        // Nobody writes code or tables; pointers that may be anything seem to lead there.
+        shared[object] &= match kind {
+            ObjectKind::Function(_) => false,
+            ObjectKind::Global(id) => {
+                let global = program.module.global(*id);
+                let name = program.module.name_text(global.name);
+                !global.constant && !["_ZTV", "_ZTI"].iter().any(|table| name.starts_with(table))
+            }
+            _ => true,
+        };
+    }
+    for state in effects.futures.states(program, points) {
+        shared[state as usize] = false;
+    }
     let stable = scan.stable(reachable);
     let copied_handles = scan.copied_handles();
     let (reset_locks, written) = (scan.reset_locks, scan.written);

@@ -19,12 +19,14 @@ use inkwell::module::Module;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
-use crate::once;
 use crate::raw::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Unit, Val};
+use crate::{once, policy};
 
 /// Instructions of a function that is put into its callers, with what is put into it.
 const MAX_OWN: usize = 100;
 const MAX_EXPANDED: usize = 800;
+/// What works on the states behind futures and on the counts of shared pointers is told by its name.
+const KEPT: [&str; 2] = ["13__future_base", "16_Sp_counted_baseI"];
 /// Functions this small cost more as a call than in place.
 const TINY: usize = 32;
 /// Instructions of a function that hands something back through a parameter.
@@ -38,6 +40,7 @@ pub fn flatten(module: &Module<'_>, modelled: &dyn Fn(&str) -> bool) -> Result<(
         message,
     };
     once::give_callbacks(module).map_err(|error| prepare(error.to_string()))?;
+    policy::settle(module);
     let unit = Unit::new(module.as_mut_ptr());
     let (always, never) = (Unit::attribute_kind("alwaysinline"), Unit::attribute_kind("noinline"));
     let chosen = Survey::new(unit, modelled).chosen();
@@ -99,7 +102,7 @@ impl Survey {
                 continue;
             }
             let mut body = Body {
-                eligible: !has_model(function),
+                eligible: !has_model(function) && !KEPT.iter().any(|kept| name.contains(kept)),
                 own: 0,
                 calls: Vec::new(),
                 matters: is_lambda(name) || !inner,

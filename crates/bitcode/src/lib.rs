@@ -22,6 +22,7 @@ mod guard;
 mod lower;
 mod once;
 mod open;
+mod policy;
 mod prepare;
 mod raw;
 

@@ -15,6 +15,8 @@ use inkwell::values::{
 const PROXY: &str = "__once_proxy";
 /// The thread-local pointer, `std::__once_call`.
 const POINTER: &str = "_ZSt11__once_call";
+/// What it is called with, `std::__once_callable`.
+const CALLABLE: &str = "_ZSt15__once_callable";
 
 /// Names the callbacks of `std::call_once`.
 pub fn give_callbacks(module: &Module<'_>) -> Result<(), BuilderError> {
@@ -22,6 +24,7 @@ pub fn give_callbacks(module: &Module<'_>) -> Result<(), BuilderError> {
     else {
         return Ok(());
     };
+    part_callables(module);
     let any = any_callback(module, pointer.as_pointer_value())?;
     let proxy_value = proxy.as_global_value().as_pointer_value();
     for function in module.get_functions() {
@@ -80,10 +83,67 @@ fn stored<'c>(
         .filter_map(|store| {
             let value = store.get_operand(0)?.value()?;
             let place = store.get_operand(1)?.value()?;
+            let value = returned(module, value).unwrap_or(value);
             let leads = is_pointer(place, pointer);
             (leads && named(module, value).is_some()).then(|| value.into_pointer_value())
         })
         .collect()
+}
+
+/// What a call always returns: a lambda is made a pointer by a function that returns a constant.
+fn returned<'c>(module: &Module<'c>, value: BasicValueEnum<'c>) -> Option<BasicValueEnum<'c>> {
+    let call = value.into_pointer_value().as_instruction()?;
+    if call.get_opcode() != InstructionOpcode::Call {
+        return None;
+    }
+    let callee = call.get_operand(call.get_num_operands().checked_sub(1)?)?.value()?;
+    let callee = named(module, callee)?;
+    let mut returns =
+        instructions(callee).filter(|place| place.get_opcode() == InstructionOpcode::Return);
+    let only = returns.next()?.get_operand(0)?.value()?;
+    (returns.next().is_none() && named(module, only).is_some()).then_some(only)
+}
+
+/// Gives each type of callback a thread-local pointer of its own to what is called. The library has
+/// one for all, which is set by whoever calls `std::call_once` and read by the callback.
+fn part_callables(module: &Module<'_>) {
+    let Some(shared) = module.get_global(CALLABLE) else { return };
+    let shared_value = shared.as_pointer_value().as_value_ref();
+    for function in module.get_functions() {
+        let name = function.get_name().to_string_lossy().into_owned();
+        let Some(kind) = kind_of_callback(&name) else { continue };
+        let own = format!("racewarden.callable.{kind}");
+        for place in instructions(function) {
+            for at in 0..place.get_num_operands() {
+                let operand = place.get_operand(at).and_then(|operand| operand.value());
+                if operand.is_none_or(|value| value.as_value_ref() != shared_value) {
+                    continue;
+                }
+                let own = module.get_global(&own).unwrap_or_else(|| {
+                    let pointer = module.get_context().ptr_type(AddressSpace::default());
+                    let own = module.add_global(pointer, None, &own);
+                    own.set_initializer(&pointer.const_null());
+                    own.set_thread_local(true);
+                    own.set_linkage(Linkage::LinkOnceODR);
+                    own
+                });
+                place.set_operand(at, own.as_pointer_value());
+            }
+        }
+    }
+}
+
+/// What tells the types of callbacks apart in the names of the two functions that know one: the
+/// constructor that sets the pointer, and the lambda in it that reads it.
+fn kind_of_callback(name: &str) -> Option<&str> {
+    let sets = ["_ZNSt9once_flag18_Prepare_executionC2I", "_ZNSt9once_flag18_Prepare_executionC1I"];
+    if let Some(kind) = sets.iter().find_map(|prefix| name.strip_prefix(prefix)) {
+        return Some(kind);
+    }
+    let reads =
+        ["_ZZNSt9once_flag18_Prepare_executionC1I", "_ZZNSt9once_flag18_Prepare_executionC2I"];
+    let kind = reads.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    kind.strip_suffix("ENKUlvE_clEv")
 }
 
 /// Whether a value is the thread-local pointer's place, as such or as it is asked for.

@@ -58,6 +58,9 @@ pub enum Effect {
         container: Operand,
         member: Member,
     },
+    /// A function of a future, or of a vector of futures: what it means for the thread that the
+    /// future stands for is read off its name, and what it does to memory is in its body.
+    Future,
     ThreadExit,
     Cancel {
         thread: Operand,

@@ -27,8 +27,10 @@ impl Model {
 
     /// Whether it says something about the function beside what its body does.
     pub fn marks_body(&self) -> bool {
-        let marks =
-            |effect: &Effect| matches!(effect, Effect::AtomicBody | Effect::ThreadContainer { .. });
+        let marks = |effect: &Effect| {
+            use Effect::{AtomicBody, Future, ThreadContainer};
+            matches!(effect, AtomicBody | Future | ThreadContainer { .. })
+        };
         self.effects.iter().any(marks)
     }
 

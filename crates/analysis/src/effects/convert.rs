@@ -442,6 +442,8 @@ fn convert_one(
                 out.push(Effect::Assume { condition });
             }
         }
+        // Nothing is known but by its body.
+        M::Future => out.push(Effect::Unknown),
         _ => {}
     }
 }

@@ -12,7 +12,7 @@ use super::handles::RESULT;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
 use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
 use crate::formats;
-use crate::pointsto::{Location, ObjectKind};
+use crate::pointsto::{CallSite, Location, ObjectKind};
 use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
 use crate::summary::{Call, CallKind, Create};
 use crate::sym::{Atom, LOCAL, Sym};
@@ -181,6 +181,9 @@ impl Flow<'_> {
                 }
             }
             None => {
+                if let Some(role) = self.future_role(target) {
+                    return self.call_future(inst, (target, role), arguments, paths);
+                }
                 if let Some(member) = self.env.effects.member(target) {
                     return self.call_member(inst, target, member, arguments, paths);
                 }
@@ -224,6 +227,10 @@ impl Flow<'_> {
             Atom::Argument(LOCAL, index) => arguments.get(*index as usize)?.clone(),
             _ => None,
         };
+        let called = [(self.id, inst)];
+        // What the library calls to start a future's thread tells no threads apart.
+        let inside = self.env.effects.futures.is_machinery(self.id);
+        let callers: &[CallSite] = if inside { &[] } else { &called };
         let mut after = Vec::new();
         for path in paths.iter() {
             for exit in &summary.exits {
@@ -233,7 +240,7 @@ impl Flow<'_> {
                     effect.to_mut().leave_elements();
                 }
                 let targets = |lock: &Sym| self.lock_targets(lock);
-                compose(&mut path, &effect, &[(self.id, inst)], &bind, &targets);
+                compose(&mut path, &effect, callers, &bind, &targets);
                 for index in &exit.path.escaped_arguments {
                     if let Some(Some(sym)) = arguments.get(*index as usize) {
                         self.escape(sym, std::slice::from_mut(&mut path));

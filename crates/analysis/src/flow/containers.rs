@@ -26,8 +26,9 @@ use crate::summary::CallKind;
 use crate::sym::{Atom, LOCAL, Sym};
 
 /// How many bytes into an element its handle is, and how large the element is: a `std::thread` is
-/// nothing but its handle, a `std::jthread` has something else before it.
-const ELEMENTS: [(i64, i64); 2] = [(0, 8), (8, 16)];
+/// nothing but its handle, a `std::jthread` has something else before it, a `std::future` is known by
+/// where it is.
+const ELEMENTS: [(i64, i64); 3] = [(0, 8), (8, 16), (0, 16)];
 
 /// Blocks that may lie between where a loop's bounds are taken and the loop.
 const MAX_BEFORE: usize = 6;

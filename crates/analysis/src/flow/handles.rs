@@ -5,6 +5,7 @@ use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 
 use super::Flow;
 use crate::effects::Effect;
+use crate::futures::Role;
 use crate::loops::{Induction, induction};
 use crate::state::{CreateId, HandleRange, Live, Path};
 use crate::sym::{Atom, LOCAL, Sym};
@@ -183,6 +184,9 @@ impl Flow<'_> {
                 _ => None,
             });
             return joins.collect();
+        }
+        if let Some(Role::Awaits(future)) = self.future_role(target) {
+            return vec![(future, true)];
         }
         let Some(summary) = (self.summaries)(target) else { return Vec::new() };
         let Some((first, rest)) = summary.exits.split_first() else { return Vec::new() };

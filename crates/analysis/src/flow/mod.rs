@@ -18,6 +18,7 @@ mod calls;
 mod compose;
 mod containers;
 mod edges;
+mod futures;
 mod handles;
 
 pub use calls::{KEPT, kept_at};
@@ -26,6 +27,7 @@ pub use compose::compose;
 use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects, Inside};
 use crate::formats;
+use crate::futures::Role;
 use crate::loops::Induction;
 use crate::pointsto::{CallSite, Location, PointsTo};
 use crate::state::{Fact, HandleRange, Held, Live, Path, joined, reduce};
@@ -424,6 +426,9 @@ impl<'a> Flow<'a> {
                     live.value =
                         live.value.take().and_then(|value| handles::leaving(value, sym.as_ref()));
                 }
+            }
+            if self.env.effects.future_role(self.id) == Some(Role::Starts) {
+                futures::name_started(&mut path);
             }
             self.exits.push(Exit { path: path.clone(), result });
             let fresh = sym.as_ref().and_then(Sym::as_atom).is_some_and(|atom| match atom {

@@ -505,7 +505,9 @@ impl Builder<'_> {
                 Callee::Virtual { slot, .. } => Some(*slot),
                 _ => None,
             };
-            self.watch_some((f, index), binding, target, Only { slot, class: None });
+            let caller = self.program.module.name_text(self.program.module.function(f).name);
+            let only = Only { slot, ..Only::by(caller) };
+            self.watch_some((f, index), binding, target, only);
         }
     }
 
@@ -754,7 +756,8 @@ impl Builder<'_> {
                 self.solver.watch(owner, Watch::Load { to: object, wide: false });
                 self.solver.watch(object, Watch::Load { to: table, wide: false });
                 let offset = *slot as i64;
-                let of_class = |offset| Only { slot: Some(offset), class: class.clone() };
+                let of_class =
+                    |offset| Only { slot: Some(offset), class: class.clone(), listed: false };
                 self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
                 self.solver.watch(moved, Watch::Load { to: target, wide: false });
                 let parameters = vec![Some(object)];

@@ -17,7 +17,24 @@ pub struct Only {
     pub slot: Option<u64>,
     /// What the names of their classes begin with.
     pub class: Option<Arc<str>>,
+    /// The call is the C++ library's, which knows no tables but those of classes.
+    pub listed: bool,
 }
+
+impl Only {
+    /// What a function of this name can mean by a virtual call.
+    pub fn by(caller: &str) -> Self {
+        let member = caller.strip_prefix("_ZNKSt").or_else(|| caller.strip_prefix("_ZNSt"));
+        let Some(member) = member else { return Self::default() };
+        // Nobody but the library derives from these.
+        let own = OWN.iter().find(|(class, _)| member.starts_with(class));
+        Only { slot: None, class: own.map(|(_, derived)| Arc::from(*derived)), listed: true }
+    }
+}
+
+/// Classes of the C++ library, and what the names of those derived from them begin with.
+const OWN: [(&str, &str); 2] =
+    [("16_Sp_counted_baseI", "std::_Sp_counted"), ("13__future_base", "std::__future_base::")];
 
 pub struct Tables {
     slots: FxHashSet<(FunctionId, u64)>,
@@ -66,6 +83,7 @@ impl Tables {
         let Some(slot) = only.slot else { return true };
         match self.listed.get(&function) {
             Some(true) if !self.slots.contains(&(function, slot)) => return false,
+            None if only.listed => return false,
             _ => {}
         }
         let Some(class) = &only.class else { return true };
