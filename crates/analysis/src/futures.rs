@@ -15,7 +15,7 @@
 
 use racewarden_ir::{FunctionId, Program};
 use racewarden_models::{Member, plain_name};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pointsto::{ObjectKind, PointsTo};
 
@@ -38,6 +38,8 @@ pub struct Futures {
     /// Functions of the library that work on the state behind futures.
     machinery: Vec<bool>,
     counts: Vec<bool>,
+    /// Members of vectors of futures.
+    members: FxHashSet<FunctionId>,
 }
 
 impl Futures {
@@ -50,6 +52,9 @@ impl Futures {
             let has_body = !function.is_declaration();
             let machinery = symbol.contains(STATE) || symbol.starts_with(ASYNC);
             futures.machinery.push(machinery);
+            if OF_FUTURES.iter().any(|prefix| symbol.starts_with(prefix)) {
+                futures.members.insert(id);
+            }
             let counts = symbol.strip_prefix("_ZNKSt").or_else(|| symbol.strip_prefix("_ZNSt"));
             futures.counts.push(counts.is_some_and(|name| name.starts_with(COUNTS)));
             if let Some(role) = role(symbol, function.params.len()).filter(|_| has_body) {
@@ -61,6 +66,11 @@ impl Futures {
 
     pub fn role(&self, function: FunctionId) -> Option<Role> {
         self.roles.get(&function).copied()
+    }
+
+    /// Whether the function is a member of a vector of futures.
+    pub fn holds(&self, function: FunctionId) -> bool {
+        self.members.contains(&function)
     }
 
     /// Whether the function works on the states behind futures and is none of the program's.
@@ -100,6 +110,7 @@ const STATE: &str = "13__future_base";
 const ASYNC: &str = "_ZSt5async";
 const ALLOCATE: &str = "8allocateE";
 const PROMISE: &str = "_ZNSt7promiseI";
+const OF_FUTURES: [&str; 2] = ["_ZNSt6vectorISt6futureI", "_ZNKSt6vectorISt6futureI"];
 const COUNTS: &str = "16_Sp_counted_baseI";
 
 fn role(symbol: &str, params: usize) -> Option<Role> {
@@ -126,8 +137,7 @@ fn role(symbol: &str, params: usize) -> Option<Role> {
 
 /// What a member function of a vector of futures does with what it holds.
 pub fn member(symbol: &str) -> Option<Member> {
-    let of_futures = ["_ZNSt6vectorISt6futureI", "_ZNKSt6vectorISt6futureI"];
-    if !of_futures.iter().any(|prefix| symbol.starts_with(prefix)) {
+    if !OF_FUTURES.iter().any(|prefix| symbol.starts_with(prefix)) {
         return None;
     }
     let name = plain_name(symbol)?;

@@ -28,7 +28,8 @@ use crate::sym::{Atom, LOCAL, Sym};
 /// How many bytes into an element its handle is, and how large the element is: a `std::thread` is
 /// nothing but its handle, a `std::jthread` has something else before it, a `std::future` is known by
 /// where it is.
-const ELEMENTS: [(i64, i64); 3] = [(0, 8), (8, 16), (0, 16)];
+const ELEMENTS: [(i64, i64); 2] = [(0, 8), (8, 16)];
+const FUTURE: (i64, i64) = (0, 16);
 
 /// Blocks that may lie between where a loop's bounds are taken and the loop.
 const MAX_BEFORE: usize = 6;
@@ -151,7 +152,7 @@ impl Flow<'_> {
                 let past = self.member_result(bound, Member::Past)?;
                 let first = self.member_result(&counter.start, Member::First)?;
                 if self.sym(&past.1) != Some(element.container.clone())
-                    || !ELEMENTS.contains(&(place.offset, counter.step))
+                    || !self.is_next(first.0, (place.offset, counter.step))
                 {
                     return None;
                 }
@@ -172,6 +173,19 @@ impl Flow<'_> {
         let settled = self.keeps(&element.given)
             && self.is_settled(counter.index, &taken, &element.container, &element.given);
         settled.then(|| (counter.index, HandleRange::container(element.container)))
+    }
+
+    /// Whether the loop goes from element to element, by what it got the first one from.
+    fn is_next(&self, first: u32, step: (i64, i64)) -> bool {
+        let Op::Call { callee: Callee::Direct(target), .. } =
+            &self.function.instructions[first as usize].op
+        else {
+            return false;
+        };
+        match self.env.effects.futures.holds(*target) {
+            true => step == FUTURE,
+            false => ELEMENTS.contains(&step),
+        }
     }
 
     /// The same for a loop that counts as far as the loops did that filled the container.
