@@ -78,7 +78,8 @@ impl Discovery {
             if let Event::Common { earlier, later, ended } = event {
                 let pair = (earlier.gate.min(later.gate), earlier.gate.max(later.gate));
                 let locked = |gate: &u32| self.places.get(gate).is_none_or(|place| place.locked);
-                if !self.listed.contains(&pair) && !(locked(&pair.0) && locked(&pair.1)) {
+                let both_locked = locked(&pair.0) && locked(&pair.1);
+                if !both_locked && !self.listed.contains(&pair) {
                     self.seen.insert(pair, (earlier.clone(), later.clone(), *ended));
                 }
             }
