@@ -14,6 +14,7 @@ use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
+use crate::shares::{Handed, Shares};
 use crate::state::{CreateId, Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
@@ -56,6 +57,7 @@ pub struct Whole<'a> {
     handles: Vec<Option<Sym>>,
     pub orders: Orders,
     pub flows: Flows,
+    pub handed: Handed,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -72,6 +74,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &CommonLock,
     &AcquisitionHistory,
     &Ranges,
+    &Shares,
     &Exclusives,
     &Handoffs,
     &Barriers,
@@ -133,8 +136,9 @@ impl<'a> Whole<'a> {
             .collect();
         let broken = crate::misuse::foreign_releases(instantiation);
         let (handles, orders) = (Vec::new(), Orders::default());
-        let flows = Flows::default();
-        let mut whole = Whole { instantiation, unique, singletons, broken, handles, orders, flows };
+        let (flows, handed) = (Flows::default(), Handed::default());
+        let mut whole =
+            Whole { instantiation, unique, singletons, broken, handles, orders, flows, handed };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();
         let reset = crate::misuse::reset_in_use(&whole);
@@ -289,6 +293,7 @@ impl Digest for LockWord {
                 && !whole.calls(other, |effect| {
                     matches!(effect, Effect::ResetLock { .. } | Effect::Free { .. })
                 })
+                && !crate::misuse::overwrites(whole, other)
         };
         (apart(a, b) || apart(b, a)).then(|| "one of them only takes or releases a lock".to_owned())
     }

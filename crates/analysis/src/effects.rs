@@ -266,6 +266,14 @@ pub enum Effect {
         value: u32,
     },
     GetSpecific,
+    /// Whoever waits for the calling thread gets this value…
+    GiveResult {
+        value: u32,
+    },
+    /// …where this argument points, or as the call's result.
+    TakeResult {
+        into: Option<u32>,
+    },
     /// Returns memory of the library that all callers share.
     ReturnsStatic,
     /// Returns the address of something that only the calling thread has.

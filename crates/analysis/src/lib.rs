@@ -46,6 +46,7 @@ mod ranking;
 mod reaches;
 mod scc;
 mod shared;
+mod shares;
 mod sharing;
 mod state;
 mod summary;

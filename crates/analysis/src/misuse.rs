@@ -14,6 +14,7 @@ use crate::callgraph::effects_of_call;
 use crate::contexts::{GuardedAccess, Instantiation};
 use crate::digests::{Whole, exclusion, may_meet};
 use crate::effects::{Effect, LockName};
+use crate::flow::OPEN;
 use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::threads::RootId;
 
@@ -56,6 +57,27 @@ pub fn reset_in_use(whole: &Whole<'_>) -> Vec<Location> {
     found.dedup();
     found
 }
+
+/// Whether the access fills or copies over memory that is known exactly: a lock in it is another one
+/// then. What is written by an index may be an array's beside the lock.
+pub fn overwrites(whole: &Whole<'_>, access: &GuardedAccess) -> bool {
+    let body = whole.instantiation.program.module.function(access.function);
+    let op = body.instructions.get(access.inst as usize).map(|instruction| &instruction.op);
+    let fills = match op {
+        Some(Op::MemSet { .. } | Op::MemCopy { .. }) => true,
+        Some(Op::Call { .. }) => {
+            whole.calls(access, |effect| matches!(effect, Effect::Copy { .. }))
+        }
+        _ => false,
+    };
+    fills
+        && access.kind == AccessKind::Write
+        && (SMALLEST_LOCK..OPEN).contains(&access.size)
+        && access.locations.iter().all(|at| at.stride == 0 || at.stride >= SMALLEST_LOCK as u32)
+}
+
+/// Bytes of a lock at least.
+const SMALLEST_LOCK: u64 = 4;
 
 /// Places of locks as one function takes and releases them.
 #[derive(Default, Clone)]

@@ -148,7 +148,7 @@ fn constant(frame: Frame, inst: u32, whole: &Whole<'_>) -> Option<i64> {
 }
 
 impl Whole<'_> {
-    fn flow(&self, function: FunctionId) -> Arc<(Cfg, SymTable)> {
+    pub(crate) fn flow(&self, function: FunctionId) -> Arc<(Cfg, SymTable)> {
         let module = &self.instantiation.program.module;
         let body = module.function(function);
         self.flows.of(function, || {

@@ -214,9 +214,11 @@ impl<'a> Scan<'a> {
                 }
                 Op::MemCopy { to, length, .. } => {
                     self.write(id, inst, to, length_of(length), true);
+                    self.overwrite(id, inst, to, length_of(length));
                 }
                 Op::MemSet { to, length, .. } => {
                     self.write(id, inst, to, length_of(length), false);
+                    self.overwrite(id, inst, to, length_of(length));
                 }
                 Op::Unknown { operands, .. } => {
                     for operand in operands {
@@ -316,6 +318,14 @@ impl<'a> Scan<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Locks in memory that is filled or copied over are others then.
+    fn overwrite(&mut self, id: FunctionId, inst: u32, address: &Value, size: u64) {
+        if size != OPEN && self.phases.is_late(id, inst) {
+            let points = self.points(id, address);
+            self.reset_locks.extend(points.iter().map(|at| at.object));
         }
     }
 

@@ -6,7 +6,7 @@
 //! which mutex a guard holds, which memory order was asked for, what a branch has tested. So before
 //! lowering for `check` they are put into their callers, and locals that only existed to be passed
 //! by reference go into registers. The same is done to small functions of C and C++ that hand a
-//! pointer back through a parameter. Debug locations keep the way out (`inlinedAt`), so sites and
+//! pointer back through a parameter, return new memory, or tell their caller something ([`conditions`]). Debug locations keep the way out (`inlinedAt`), so sites and
 //! stacks name the lines of the program as before.
 //!
 //! Instruction ordinals are not those of the prepared module: whoever has to name instructions for
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::raw::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Unit, Val};
-use crate::{once, policy};
+use crate::{conditions, once, policy};
 
 /// Instructions of a function that is put into its callers, with what is put into it.
 const MAX_OWN: usize = 100;
@@ -41,15 +41,18 @@ pub fn flatten(module: &Module<'_>, modelled: &dyn Fn(&str) -> bool) -> Result<(
     };
     once::give_callbacks(module).map_err(|error| prepare(error.to_string()))?;
     policy::settle(module);
+    let given = conditions::give_bodies(module).map_err(|error| prepare(error.to_string()))?;
     let unit = Unit::new(module.as_mut_ptr());
     let (always, never) = (Unit::attribute_kind("alwaysinline"), Unit::attribute_kind("noinline"));
-    let chosen = Survey::new(unit, modelled).chosen();
+    let mut chosen = Survey::new(unit, modelled).chosen();
+    let is_given = |function: &Val| given.contains(&function.name());
+    chosen.extend(unit.functions().filter(|f| !given.is_empty() && is_given(f)));
     if chosen.is_empty() {
         return Ok(());
     }
     // The library asks for some itself.
     for function in unit.functions().filter(|f| f.function_has(always)) {
-        if modelled(&function.name()) {
+        if modelled(&function.name()) && !is_given(&function) {
             function.remove_function_attribute(always);
         }
     }
@@ -98,7 +101,8 @@ impl Survey {
         for function in unit.functions().filter(|function| !function.is_declaration()) {
             let name = &names[&function];
             let inner = is_library(name) || is_lambda(name);
-            if !inner && !hands_back(function) && !makes_memory(function, &names) {
+            let mut decides = || conditions::decides(function, &names, &mut has_model);
+            if !inner && !hands_back(function) && !makes_memory(function, &names) && !decides() {
                 continue;
             }
             let mut body = Body {

@@ -16,6 +16,7 @@
 //! What it may miss: LLVM's reader is trusted with files that carry a valid bitcode structure
 //! (`guard.rs` says what becomes of a crash of LLVM on damaged ones).
 
+mod conditions;
 mod error;
 mod flatten;
 mod guard;

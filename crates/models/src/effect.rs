@@ -62,6 +62,14 @@ pub enum Effect {
     /// future stands for is read off its name, and what it does to memory is in its body.
     Future,
     ThreadExit,
+    /// What whoever waits for the calling thread gets, when the thread ends here…
+    GivesResult {
+        value: Operand,
+    },
+    /// …and where that is put: what the operand points at, or the call's result.
+    TakesResult {
+        into: Operand,
+    },
     Cancel {
         thread: Operand,
     },

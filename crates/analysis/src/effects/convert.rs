@@ -340,6 +340,12 @@ fn convert_one(
                 out.push(Effect::Handler { function, by_address, kind, passes, of_key });
             }
         }
+        M::GivesResult { value } => {
+            if let Some(value) = argument(value) {
+                out.push(Effect::GiveResult { value });
+            }
+        }
+        M::TakesResult { into } => out.push(Effect::TakeResult { into: argument(into) }),
         M::TlsGet { .. } => out.push(Effect::GetSpecific),
         M::TlsSet { value, .. } => {
             if let Some(value) = argument(value) {

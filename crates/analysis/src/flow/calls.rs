@@ -440,6 +440,9 @@ impl Flow<'_> {
             | Effect::Copy { .. }
             | Effect::CopyToResult { .. }
             | Effect::GetSpecific
+            // What a thread hands to whoever waits for it is its own until it has ended.
+            | Effect::GiveResult { .. }
+            | Effect::TakeResult { .. }
             | Effect::ReturnsStatic
             | Effect::ReturnsOwn
             | Effect::ReturnsObject { .. }

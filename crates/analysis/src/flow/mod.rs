@@ -570,7 +570,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-const OPEN: u64 = 1 << 40;
+pub const OPEN: u64 = 1 << 40;
 
 /// Bytes of the smallest access that can hold an address.
 const POINTER: u64 = 8;

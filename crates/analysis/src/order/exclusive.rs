@@ -2,7 +2,8 @@
 //!
 //! A semaphore that starts at one, several that together do and are passed round (whoever has waited
 //! for one of them posts one of them, be it the same), or a word that threads take by compare-and-exchange or exchange
-//! from its initial value and give back by storing that value. Such an object excludes when every
+//! from its initial value and give back by storing that value, or by looking and storing under a lock
+//! ([`super::guarded`]). Such an object excludes when every
 //! thread gives back only what it holds at that point for certain: the balance is followed over the
 //! thread's whole control flow, and one post or store without a wait before it makes the object
 //! worthless. Taking must acquire and giving back release, as C11 defines it.
@@ -49,6 +50,7 @@ pub fn find(whole: &Whole<'_>, facts: &Facts) -> Vec<Exclusive> {
     let mut tables = Tables::default();
     for (number, word) in (0u32..).zip(&facts.events.words) {
         found.extend(lock_word(whole, facts, number, word, &mut tables));
+        found.extend(super::guarded::guarded_word(whole, facts, number, word, &mut tables));
         found.extend(super::tickets::ticket_lock(whole, facts, number, word));
     }
     found
@@ -262,7 +264,7 @@ fn success_edges(
 }
 
 /// Those of the branches before which the word was not given back since it was taken.
-fn fresh_edges(
+pub(super) fn fresh_edges(
     timeline: &Timeline,
     edges: &FxHashMap<CallSite, Vec<(FunctionId, Branch)>>,
     gives: &FxHashSet<CallSite>,

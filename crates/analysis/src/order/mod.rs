@@ -9,6 +9,7 @@ mod barriers;
 mod events;
 mod exclusive;
 mod flags;
+mod guarded;
 mod handoff;
 mod initial;
 mod settled;

@@ -10,7 +10,9 @@ use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
 use super::{CallSite, PointsTo};
-use crate::effects::{Effect, Effects, Entry, Inside, Passed};
+use crate::effects::{Effect, Effects, Inside, Passed};
+
+mod starts;
 
 /// What to do with a function that reaches a site's target set.
 #[derive(Debug)]
@@ -65,6 +67,8 @@ struct Builder<'a> {
     exceptions: Node,
     /// Thread-specific data, whatever its key.
     specific: Node,
+    /// What threads leave to those who wait for them, whichever thread it is.
+    results: Node,
     /// Steps of pointers that walk, in the function that is looked at.
     repeated: FxHashSet<u32>,
 }
@@ -92,7 +96,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     let unknown = at(&mut solver, ObjectKind::Unknown, 0, 1);
     let api_location = at(&mut solver, ObjectKind::Api, 0, 0);
     let blob = at(&mut solver, ObjectKind::Blob, 0, 1);
-    let (exceptions, specific) = (solver.node(), solver.node());
+    let (exceptions, specific, results) = (solver.node(), solver.node(), solver.node());
     let mut builder = Builder {
         program,
         effects,
@@ -113,6 +117,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         api: api_location,
         exceptions,
         specific,
+        results,
         repeated: FxHashSet::default(),
     };
     builder.initializers();
@@ -204,6 +209,9 @@ impl Builder<'_> {
                         self.solver.edge(*node, parameter);
                     }
                 }
+                // What is called back returns no address that anyone keeps; it does no harm here.
+                let result = self.result(target);
+                self.solver.edge(result, self.results);
             }
         }
     }
@@ -691,6 +699,18 @@ impl Builder<'_> {
                 }
             }
             Effect::GetSpecific => self.solver.edge(self.specific, own),
+            Effect::GiveResult { value } => {
+                if let Some(from) = argument(*value) {
+                    self.solver.edge(from, self.results);
+                }
+            }
+            Effect::TakeResult { into: None } => self.solver.edge(self.results, own),
+            Effect::TakeResult { into: Some(index) } => {
+                if let Some(address) = argument(*index) {
+                    let from = self.results;
+                    self.solver.watch(address, Watch::Store { from, wide: false });
+                }
+            }
             Effect::ReturnsStatic => {
                 let kind = ObjectKind::Library(target);
                 let object = self.solver.locations.object(kind, 0);
@@ -735,48 +755,7 @@ impl Builder<'_> {
         self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
         self.solver.watch(any, Watch::Store { from, wide: false });
     }
-
-    fn create(
-        &mut self,
-        place: CallSite,
-        entry: &Entry,
-        parameters: Vec<Option<Node>>,
-        nodes: &[Option<Node>],
-    ) {
-        match entry {
-            Entry::Argument(index) => {
-                if let Some(target) = nodes.get(*index as usize).copied().flatten() {
-                    self.watch_site(place, Binding::Entry { parameters }, target);
-                }
-            }
-            Entry::Owned { argument, slot, class } => {
-                let Some(owner) = nodes.get(*argument as usize).copied().flatten() else { return };
-                let (object, table) = (self.solver.node(), self.solver.node());
-                let (moved, target) = (self.solver.node(), self.solver.node());
-                self.solver.watch(owner, Watch::Load { to: object, wide: false });
-                self.solver.watch(object, Watch::Load { to: table, wide: false });
-                let offset = *slot as i64;
-                let of_class =
-                    |offset| Only { slot: Some(offset), class: class.clone(), listed: false };
-                self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
-                self.solver.watch(moved, Watch::Load { to: target, wide: false });
-                let parameters = vec![Some(object)];
-                let entry = Binding::Entry { parameters: parameters.clone() };
-                self.watch_some(place, entry, target, of_class(*slot));
-                // The thread deletes the object: the destructor that does comes just before.
-                let (moved, target) = (self.solver.node(), self.solver.node());
-                let before = slot.saturating_sub(DELETING);
-                let offset = before as i64;
-                self.solver.watch(table, Watch::Shift { to: moved, offset, stride: 0 });
-                self.solver.watch(moved, Watch::Load { to: target, wide: false });
-                self.watch_some(place, Binding::End { parameters }, target, of_class(before));
-            }
-        }
-    }
 }
-
-/// How far the deleting destructor lies before what a thread runs in its object's table.
-const DELETING: u64 = 8;
 
 /// Constant indices become part of the offset; the others give the stride.
 fn folded(mut offset: i64, indices: &[(Value, i64)]) -> (i64, u32) {

@@ -1,0 +1,474 @@
+//! Parts of one array that the threads of one create call share out among them by number.
+//!
+//! A thread's number is its argument, or what it finds in the memory that its argument points to and
+//! that its creator filled for it in the round of the loop which created it ([`Whole::handed`]). An
+//! access `base + scale·number + scale'·i`, where a loop runs `i` over constants or over bounds that
+//! move with the number, touches a part of the array that moves with the number. Threads with different
+//! numbers are apart when the part is no longer than the way to the next thread's; or, where `i`
+//! starts at the number and steps over all threads' (`i += threads`), when no two of them fall
+//! together.
+//!
+//! Only threads that are created in one loop, by calls that the program's first thread makes once, are
+//! told apart. As everywhere, indices are taken not to overflow.
+//!
+//! Not seen: parts that are computed by division, numbers that are drawn from a counter.
+
+use std::sync::{Mutex, PoisonError};
+
+use racewarden_finding::AccessKind;
+use racewarden_ir::{Op, Value};
+use rustc_hash::FxHashMap;
+
+use crate::cfg::Cfg;
+use crate::contexts::{ContextId, GuardedAccess};
+use crate::digests::{Digest, Whole};
+use crate::effects::{Effect, Entry};
+use crate::loops::{Induction, induction};
+use crate::pointsto::may_overlap;
+use crate::sym::{Atom, Frame, LOCAL, Sym, SymTable};
+use crate::threads::{MAIN, RootId};
+
+pub struct Shares;
+
+impl Digest for Shares {
+    fn name(&self) -> &'static str {
+        "argument"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        if a.root != b.root {
+            return None;
+        }
+        let (x, y) = (whole.share(a)?, whole.share(b)?);
+        x.is_apart(&y, whole.numbers(a.root, x.number?)?)
+            .then(|| "each thread works on the part that its number names".to_owned())
+    }
+}
+
+/// What is a number of its own for each thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Number {
+    Argument,
+    /// The counter of the loop that creates the threads.
+    Round,
+}
+
+/// How the numbers of the threads of one root differ.
+#[derive(Debug, Clone, Copy)]
+struct Numbers {
+    apart: i64,
+    /// How many there are at most.
+    count: Option<i64>,
+}
+
+/// `base + scale·number + [low, high]`, or every `stride`-th place from `low` on.
+#[derive(Debug, Clone, Default)]
+struct Share {
+    base: Sym,
+    number: Option<Number>,
+    scale: i64,
+    low: i64,
+    /// The last place's; with the size, in [`Whole::share`]'s result.
+    high: i64,
+    stride: Option<i64>,
+    size: i64,
+}
+
+/// Numbers beyond this are not looked at.
+const LARGE: i64 = 1 << 30;
+/// Steps of half a word with which it does not come round for all the threads that there may be.
+const MAX_HALF_STEP: i64 = 1 << 12;
+/// Threads that are looked at one by one.
+const MAX_THREADS: i64 = 1 << 12;
+/// Counters that are looked through.
+const MAX_DEPTH: u8 = 3;
+
+impl Share {
+    fn is_apart(&self, other: &Share, numbers: Numbers) -> bool {
+        if self.number != other.number
+            || self.scale != other.scale
+            || self.scale == 0
+            || self.base != other.base
+        {
+            return false;
+        }
+        let Some(way) = numbers.apart.checked_mul(self.scale.abs()) else { return false };
+        match (self.stride, other.stride) {
+            (None, None) => {
+                let (low, high) = (self.low.min(other.low), self.high.max(other.high));
+                high - low <= way
+            }
+            (Some(stride), Some(same)) if stride == same && self.low == other.low => {
+                let size = self.size.max(other.size);
+                let Some(count) = numbers.count.filter(|count| *count <= MAX_THREADS) else {
+                    return false;
+                };
+                (1..count).all(|threads| {
+                    let Some(distance) = threads.checked_mul(way) else { return false };
+                    let distance = distance.rem_euclid(stride);
+                    size <= distance && size <= stride - distance
+                })
+            }
+            _ => false,
+        }
+    }
+
+    fn scaled(mut self, by: i64) -> Option<Share> {
+        self.base = self.base.scaled(by);
+        self.scale = self.scale.checked_mul(by)?;
+        let (low, high) = (self.low.checked_mul(by)?, self.high.checked_mul(by)?);
+        (self.low, self.high) = (low.min(high), low.max(high));
+        if let Some(stride) = self.stride {
+            if by < 0 {
+                return None;
+            }
+            self.stride = Some(stride.checked_mul(by)?);
+        }
+        self.is_moderate().then_some(self)
+    }
+
+    fn plus(self, other: Share) -> Option<Share> {
+        let number = match (self.number, other.number) {
+            (Some(one), Some(two)) if one != two => return None,
+            (one, two) => one.or(two),
+        };
+        let single = |share: &Share| share.stride.is_none() && share.low == share.high;
+        let stride = match (self.stride, other.stride) {
+            (None, None) => None,
+            (Some(stride), None) if single(&other) => Some(stride),
+            (None, Some(stride)) if single(&self) => Some(stride),
+            _ => return None,
+        };
+        let sum = Share {
+            base: self.base.plus(&other.base),
+            number,
+            scale: self.scale.checked_add(other.scale)?,
+            low: self.low.checked_add(other.low)?,
+            high: self.high.checked_add(other.high)?,
+            stride,
+            size: 0,
+        };
+        sum.is_moderate().then_some(sum)
+    }
+
+    fn is_moderate(&self) -> bool {
+        [self.scale, self.low, self.high, self.stride.unwrap_or(0)]
+            .iter()
+            .all(|value| (-LARGE..LARGE).contains(value))
+    }
+}
+
+/// By root, place and size: what is the same for all threads, and how often the counter.
+type Known = FxHashMap<(RootId, i64, u64), Option<(Sym, i64)>>;
+
+/// What was found of the memory that threads are started with.
+#[derive(Default)]
+pub struct Handed {
+    known: Mutex<Known>,
+}
+
+/// A create call in a loop of a function that runs once.
+struct Rounds<'a> {
+    context: ContextId,
+    create: u32,
+    argument: &'a Value,
+    flow: std::sync::Arc<(Cfg, SymTable)>,
+    /// The loop's number.
+    index: u32,
+}
+
+impl Whole<'_> {
+    fn share(&self, access: &GuardedAccess) -> Option<Share> {
+        let size = i64::try_from(access.size).ok().filter(|size| *size < LARGE)?;
+        let mut share = self.expand(access, access.address.as_ref()?, 0)?;
+        share.number?;
+        if share.base.terms.is_empty() || !self.is_invariant(&share.base) {
+            return None;
+        }
+        share.high = share.high.checked_add(size)?;
+        share.size = size;
+        Some(share)
+    }
+
+    fn expand(&self, access: &GuardedAccess, value: &Sym, depth: u8) -> Option<Share> {
+        let mut sum = Share { low: value.offset, high: value.offset, ..Share::default() };
+        for (atom, scale) in &value.terms {
+            sum = sum.plus(self.expand_atom(access, atom, depth)?.scaled(*scale)?)?;
+        }
+        Some(sum)
+    }
+
+    fn expand_atom(&self, access: &GuardedAccess, atom: &Atom, depth: u8) -> Option<Share> {
+        if let Some(inner) = atom.truncated() {
+            let share = self.expand(access, inner, depth)?;
+            let apart = self.numbers(access.root, share.number?)?.apart;
+            let step = apart.checked_mul(share.scale)?.checked_abs()?;
+            return (share.base.terms.is_empty() && step <= MAX_HALF_STEP).then_some(share);
+        }
+        let number = |number, scale| Share { number: Some(number), scale, ..Share::default() };
+        match atom {
+            Atom::Argument(frame, 0) if self.is_entry_of(*frame, access.root) => {
+                return Some(number(Number::Argument, 1));
+            }
+            Atom::Inst(frame, inst)
+                if *frame == access.context + 1 || self.is_entry_of(*frame, access.root) =>
+            {
+                let function = self.instantiation.function_of(*frame);
+                let body = self.instantiation.program.module.function(function);
+                match &body.instructions.get(*inst as usize)?.op {
+                    Op::Load { address, size, order: None, .. } => {
+                        let flow = self.flow(function);
+                        let types = &self.instantiation.program.module.types;
+                        let place = flow.1.value(address, types)?;
+                        let place =
+                            place.substitute(&|atom| self.instantiation.bind(*frame - 1, atom))?;
+                        if let [(Atom::Argument(entry, 0), 1)] = place.terms.as_slice()
+                            && self.is_entry_of(*entry, access.root)
+                            && let Some((rest, scale)) =
+                                self.handed(access.root, place.offset, *size)
+                        {
+                            let offset = rest.offset;
+                            let base = rest.shifted(-offset);
+                            let own = number(Number::Round, scale);
+                            return Some(Share { base, low: offset, high: offset, ..own });
+                        }
+                    }
+                    Op::Phi { .. } if *frame == access.context + 1 && depth < MAX_DEPTH => {
+                        return self.counted(access, *inst, depth);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Some(Share { base: Sym::atom(atom.clone()), ..Share::default() })
+    }
+
+    /// Whether the frame is where threads of the root start.
+    fn is_entry_of(&self, frame: Frame, root: RootId) -> bool {
+        let contexts = &self.instantiation.contexts;
+        let Some(context) = (frame as usize).checked_sub(1).and_then(|id| contexts.get(id)) else {
+            return false;
+        };
+        context.root == root
+            && !context.merged
+            && context.parent.is_some_and(|(parent, _)| contexts[parent as usize].root != root)
+    }
+
+    /// What a counter of the access's function may be where the access is made.
+    fn counted(&self, access: &GuardedAccess, phi: u32, depth: u8) -> Option<Share> {
+        let module = &self.instantiation.program.module;
+        let body = module.function(access.function);
+        let flow = self.flow(access.function);
+        let (cfg, syms) = &*flow;
+        let found = induction(body, cfg, syms, &module.types, phi)?;
+        let around = &cfg.loops[found.index as usize];
+        let block = cfg.block_of[access.inst as usize];
+        // The header also sees the value that ends the loop.
+        if !around.contains(block) || block == around.header || !(1..LARGE).contains(&found.step) {
+            return None;
+        }
+        let here = |value: &Sym| {
+            let value = value.substitute(&|atom| self.instantiation.bind(access.context, atom))?;
+            self.expand(access, &value, depth + 1)
+        };
+        let start = here(&found.start)?;
+        if start.stride.is_some() {
+            return None;
+        }
+        let bound = found.bound.as_ref().and_then(here);
+        if let Some(bound) = bound
+            && bound.stride.is_none()
+            && (&bound.base, bound.number, bound.scale) == (&start.base, start.number, start.scale)
+            && !is_equality(body, around.header)
+        {
+            let high = bound.high.checked_sub(1)?.max(start.low);
+            return Some(Share { high, ..start });
+        }
+        let single = start.low == start.high;
+        single.then_some(Share { stride: Some(found.step), ..start })
+    }
+
+    /// How the threads' numbers differ.
+    fn numbers(&self, root: RootId, number: Number) -> Option<Numbers> {
+        let data = self.root(root);
+        let arguments = data.apart.filter(|_| !data.repeated);
+        let rounds = self.rounds(root);
+        let counter = rounds.as_ref().and_then(|rounds| self.counter_of(rounds));
+        let count = rounds.as_ref().zip(counter.as_ref()).and_then(|(rounds, (_, counter))| {
+            let (first, bound) = (counter.start.as_constant()?, counter.bound.clone()?);
+            let way = bound.as_constant()?.checked_sub(first).filter(|way| *way >= 0)?;
+            let function = self.instantiation.function_of(rounds.context + 1);
+            let body = self.instantiation.program.module.function(function);
+            let header = rounds.flow.0.loops[rounds.index as usize].header;
+            let exact = !is_equality(body, header) || way % counter.step == 0;
+            (counter.step > 0 && exact)
+                .then(|| way / counter.step + i64::from(way % counter.step != 0))
+        });
+        let apart = match number {
+            Number::Argument => arguments.filter(|apart| *apart != i64::MAX)?,
+            Number::Round => counter?.1.step.checked_abs()?,
+        };
+        Some(Numbers { apart, count })
+    }
+
+    /// The first counter of the loop that the threads are created in.
+    fn counter_of(&self, rounds: &Rounds<'_>) -> Option<(u32, Induction)> {
+        let module = &self.instantiation.program.module;
+        let body = module.function(self.instantiation.function_of(rounds.context + 1));
+        let (cfg, syms) = &*rounds.flow;
+        let header = &body.blocks[cfg.loops[rounds.index as usize].header as usize];
+        (header.start.0..header.end.0)
+            .find_map(|phi| Some((phi, induction(body, cfg, syms, &module.types, phi)?)))
+    }
+
+    /// The loop that creates the root's threads, one in each round.
+    fn rounds(&self, root: RootId) -> Option<Rounds<'_>> {
+        let instantiation = self.instantiation;
+        let data = self.root(root);
+        let create = data.create.as_ref()?;
+        let (function, inst) = create.site;
+        if create.any_chain || data.births.iter().any(|(parent, _)| *parent != MAIN) {
+            return None;
+        }
+        let mut own = (0u32..).zip(&instantiation.contexts).filter(|(_, c)| c.function == function);
+        let (Some((context, _)), None) = (own.next(), own.next()) else { return None };
+        if !self.unique[context as usize] || instantiation.contexts[context as usize].merged {
+            return None;
+        }
+        let body = instantiation.program.module.functions.get(function.index())?;
+        let Op::Call { callee: racewarden_ir::Callee::Direct(target), arguments, .. } =
+            &body.instructions.get(inst as usize)?.op
+        else {
+            return None;
+        };
+        let argument =
+            instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
+                Effect::Create {
+                    entry: Entry::Argument(_), argument: Some(index), extent, ..
+                } if !extent.many => Some(*index),
+                _ => None,
+            })?;
+        let flow = self.flow(function);
+        let block = flow.0.block_of[inst as usize];
+        let mut around = (0u32..).zip(&flow.0.loops).filter(|(_, body)| body.contains(block));
+        let (Some((index, _)), None) = (around.next(), around.next()) else { return None };
+        if !flow.0.once_per_round(index, block) {
+            return None;
+        }
+        let argument = arguments.get(argument as usize)?;
+        Some(Rounds { context, create: inst, argument, flow, index })
+    }
+
+    /// What a thread finds so far into the memory that it was started with: something that is the same
+    /// for all threads, and how often the counter of the loop that creates them.
+    fn handed(&self, root: RootId, offset: i64, size: u64) -> Option<(Sym, i64)> {
+        let key = (root, offset, size);
+        let known = || self.handed.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&key) {
+            return found.clone();
+        }
+        let found = self.find_handed(root, offset, size);
+        known().insert(key, found.clone());
+        found
+    }
+
+    fn find_handed(&self, root: RootId, offset: i64, size: u64) -> Option<(Sym, i64)> {
+        let data = self.root(root);
+        data.apart.filter(|_| !data.repeated)?;
+        let rounds = self.rounds(root)?;
+        let (cfg, syms) = &*rounds.flow;
+        let types = &self.instantiation.program.module.types;
+        let function = self.instantiation.function_of(rounds.context + 1);
+        let body = self.instantiation.program.module.function(function);
+        let place = syms.value(rounds.argument, types)?.shifted(offset);
+        let around = &cfg.loops[rounds.index as usize];
+        let created = cfg.block_of[rounds.create as usize];
+        let mut stores = (0u32..).zip(&body.instructions).filter_map(|(inst, instruction)| {
+            let Op::Store { address, value, size: own, .. } = &instruction.op else { return None };
+            let block = cfg.block_of[inst as usize];
+            let before = if block == created {
+                inst < rounds.create
+            } else {
+                around.contains(block) && cfg.dominates(block, created)
+            };
+            let same = *own == size && syms.value(address, types).as_ref() == Some(&place);
+            (before && same).then_some((inst, address, value))
+        });
+        let (Some((store, address, value)), None) = (stores.next(), stores.next()) else {
+            return None;
+        };
+        if !self.is_only_write(root, (function, store), address, size) {
+            return None;
+        }
+        let value = syms.value(value, types)?;
+        let mut rest = Sym::constant(value.offset);
+        let mut scale = 0i64;
+        let (phi, counter) = self.counter_of(&rounds)?;
+        let is_counter = |atom: &Atom| *atom == Atom::Inst(LOCAL, phi);
+        for (atom, times) in &value.terms {
+            if is_counter(atom) {
+                scale = scale.checked_add(*times)?;
+            } else if let Some(inner) = atom.truncated()
+                && let [(half, by)] = inner.terms.as_slice()
+                && is_counter(half)
+                && counter.step.checked_mul(*by)?.checked_abs()? <= MAX_HALF_STEP
+                && inner.offset.abs() < LARGE
+            {
+                scale = scale.checked_add(times.checked_mul(*by)?)?;
+                rest = rest.shifted(inner.offset.checked_mul(*times)?);
+            } else {
+                rest = rest.plus(&Sym::atom(atom.clone()).scaled(*times));
+            }
+        }
+        let rest = rest.substitute(&|atom| self.instantiation.bind(rounds.context, atom))?;
+        self.is_invariant(&rest).then_some((rest, scale))
+    }
+
+    /// Whether nothing else writes there while threads of the root run.
+    fn is_only_write(
+        &self,
+        root: RootId,
+        (function, store): (racewarden_ir::FunctionId, u32),
+        address: &Value,
+        size: u64,
+    ) -> bool {
+        let instantiation = self.instantiation;
+        let points = instantiation.points;
+        let places = points.value(instantiation.program, function, address);
+        let blob = points.blob().object;
+        if places.is_empty() || places.iter().any(|at| points.in_blob(at.object)) {
+            return false;
+        }
+        let meets = |access: &GuardedAccess| {
+            access.locations.iter().any(|at| {
+                at.object == blob
+                    || places.iter().any(|own| {
+                        own.object == at.object && may_overlap(*own, size, *at, access.size)
+                    })
+            })
+        };
+        let is_other = |access: &&GuardedAccess| {
+            access.kind == AccessKind::Write
+                && (access.function, access.inst) != (function, store)
+                && meets(access)
+        };
+        instantiation.accesses.iter().filter(is_other).all(|access| {
+            // What is freed is not looked at any more.
+            let frees = self.calls(access, |effect| matches!(effect, Effect::Free { .. }));
+            let alive = instantiation.threads.all_alive(&access.state);
+            frees || (access.root == MAIN && alive.binary_search(&root).is_err())
+        })
+    }
+}
+
+/// Whether the loop goes on until its counter is equal to the bound, which it may pass by.
+fn is_equality(body: &racewarden_ir::Function, header: u32) -> bool {
+    use racewarden_ir::CompareOp::{Eq, Ne};
+    let end = body.blocks[header as usize].end.index();
+    let Op::Branch { condition: Value::Inst(condition), .. } = &body.instructions[end - 1].op
+    else {
+        return true;
+    };
+    !matches!(&body.inst(*condition).op, Op::Compare { op, .. } if !matches!(op, Eq | Ne))
+}

@@ -1,0 +1,28 @@
+extern void abort(void);
+void assume_abort_if_not(int cond) { if (!cond) { abort(); } }
+extern void __VERIFIER_atomic_begin(void);
+extern void __VERIFIER_atomic_end(void);
+#include <pthread.h>
+int phase, data;
+void *writer(void *arg) {
+  __VERIFIER_atomic_begin();
+  phase = 1;
+  __VERIFIER_atomic_end();
+  data = 42; // RACE!
+  return 0;
+}
+void *reader(void *arg) {
+  __VERIFIER_atomic_begin();
+  assume_abort_if_not(phase == 1);
+  __VERIFIER_atomic_end();
+  data++; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, writer, 0);
+  pthread_create(&b, 0, reader, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return data;
+}
