@@ -25,6 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::effects::{Effect, Effects};
+use crate::lives::Parts;
 use crate::pointsto::{Location, PointsTo};
 use crate::state::{Held, Live, Path, Released};
 use crate::summary::Summary;
@@ -157,7 +158,9 @@ fn visit_path(path: &Path, visit: &mut impl FnMut(&Sym)) {
     }
     released.iter().filter_map(|Released { lock, .. }| lock.as_ref()).for_each(&mut *visit);
     acquired.iter().for_each(&mut *visit);
-    for Live { handle, value, argument, range, .. } in threads.values() {
+    for Live { handle, value, argument, range, .. } in
+        threads.iter_with(Parts::NAMED).map(|(_, live)| live)
+    {
         [handle, value, argument].into_iter().flatten().for_each(&mut *visit);
         if let Some(range) = range {
             [&range.first, &range.end].into_iter().for_each(&mut *visit);

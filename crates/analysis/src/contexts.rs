@@ -8,7 +8,7 @@
 //! [`MAX_CONTEXTS`] per function and root; further ones know no actuals, one for each state that the
 //! function is entered in, up to [`MAX_STATES`].
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use racewarden_ir::{Callee, FunctionId, Op, Program};
@@ -19,7 +19,7 @@ use crate::actuals::{Actuals, Formals, frames, named};
 use crate::callgraph::CallGraph;
 use crate::captures::Field;
 use crate::effects::{Effect, Effects};
-use crate::entry::{entry_state, purge};
+use crate::entry::{Joins, entry_state, purge, without_handles};
 use crate::flow::compose;
 pub use crate::guarded::GuardedAccess;
 use crate::pointsto::{Location, ObjectId, PointsTo};
@@ -80,6 +80,7 @@ pub struct Instantiation<'a> {
     queued_generic: FxHashSet<ContextId>,
     total: usize,
     pub(crate) formals: Formals,
+    joins: Joins,
     /// Entries of threads whose objects were seen to be deleted.
     pub(crate) deleted: FxHashSet<ContextId>,
     /// An object that only one thread can reach.
@@ -106,6 +107,16 @@ struct Entering {
     frames: FxHashSet<Frame>,
     /// How many of the function's contexts are known to be others.
     scanned: usize,
+}
+
+/// What calls in one state are entered in.
+struct Entry<'a> {
+    state: &'a Arc<Path>,
+    /// Whether the callee may wait for threads.
+    joins: bool,
+    entry: Path,
+    /// What the entry names.
+    named: FxHashSet<Atom>,
 }
 
 /// What a call leads to, as far as it can be told from the contexts that there are.
@@ -143,6 +154,7 @@ impl<'a> Instantiation<'a> {
             queued_generic: FxHashSet::default(),
             total: 0,
             formals: Formals::new(program, effects, points, summaries),
+            joins: Joins::new(summaries),
             deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
             captures: Vec::new(),
@@ -389,12 +401,18 @@ impl<'a> Instantiation<'a> {
         let summary = &self.summaries[function.index()];
         let mut entries = Vec::with_capacity(summary.calls.len());
         // The state at the last call, relative and absolute: mostly the next one's, too.
-        let mut last: Option<(&Arc<Path>, Path, FxHashSet<Atom>)> = None;
+        let mut last: Option<Entry<'_>> = None;
         for call in &summary.calls {
+            let joins = self.joins.may(call.callee);
             let (entry, named) = match last.take() {
-                Some((state, entry, named)) if Arc::ptr_eq(state, &call.state) => (entry, named),
+                Some(last) if Arc::ptr_eq(last.state, &call.state) && last.joins == joins => {
+                    (last.entry, last.named)
+                }
                 _ => {
                     let mut entry = entry_state(self.absolute(id, &call.state));
+                    if !joins {
+                        without_handles(&mut entry);
+                    }
                     self.share_threads(id, &mut entry);
                     let named = named(&entry);
                     (entry, named)
@@ -406,7 +424,7 @@ impl<'a> Instantiation<'a> {
                 None => Entered::New(Box::new(entering)),
             };
             entries.push((entered, self.is_repeated(function, call.inst)));
-            last = Some((&call.state, entry, named));
+            last = Some(Entry { state: &call.state, joins, entry, named });
         }
         entries
     }
@@ -444,7 +462,7 @@ impl<'a> Instantiation<'a> {
         let targets = |lock: &Sym| self.lock_targets(lock);
         if context.merged && !relative.threads.is_empty() {
             let mut relative = relative.clone();
-            let threads: BTreeMap<CreateId, Live> = relative
+            relative.threads = relative
                 .threads
                 .iter()
                 .map(|(id, live)| {
@@ -460,7 +478,6 @@ impl<'a> Instantiation<'a> {
                     (CreateId::any(id.site), many)
                 })
                 .collect();
-            relative.threads = threads.into();
             compose(&mut path, &relative, &[], &bind, &targets);
             return path;
         }
@@ -562,7 +579,9 @@ impl<'a> Instantiation<'a> {
             let summary = self.summaries[context.function.index()].clone();
             let root = context.root;
             for exit in &summary.exits {
-                let end = Arc::new(self.absolute(id, &exit.path));
+                let mut end = self.absolute(id, &exit.path);
+                without_handles(&mut end);
+                let end = Arc::new(end);
                 self.threads.roots[root as usize].ends.push(end);
             }
             self.threads.roots[root as usize].ends_anywhere |=

@@ -8,6 +8,7 @@ use crate::actuals::Actuals;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::effects::{Effect, Entry, Passed};
+use crate::entry::{entry_state, without_handles};
 use crate::pointsto::{CallSite, Location};
 use crate::state::{CreateId, Live, MAX_CHAIN, Path};
 use crate::summary::Create;
@@ -17,7 +18,9 @@ use crate::threads::RootId;
 impl Instantiation<'_> {
     pub(crate) fn create(&mut self, id: ContextId, create: &Create) {
         let function = self.contexts[id as usize].function;
-        let state = Arc::new(self.absolute(id, &create.state));
+        let mut state = entry_state(self.absolute(id, &create.state));
+        without_handles(&mut state);
+        let state = Arc::new(state);
         let parent = self.contexts[id as usize].root;
         let targets = match self.start_of(id, create.inst) {
             Some(start) => vec![start],
@@ -34,7 +37,7 @@ impl Instantiation<'_> {
         };
         let alive: Vec<&Live> = state
             .threads
-            .iter()
+            .of_site(created.site)
             .filter(|(id, live)| id.may_be(&created) && !live.ended)
             .map(|(_, live)| live)
             .collect();

@@ -18,7 +18,7 @@ use crate::shares::{Handed, Shares};
 use crate::state::{CreateId, Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
-use crate::threads::{MAIN, RootId, Standing};
+use crate::threads::{Gathered, MAIN, RootId, RootSet, Standing};
 
 pub trait Digest: Sync {
     /// The reason as reports count it.
@@ -313,8 +313,10 @@ impl Digest for ThreadOrder {
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
         let threads = &whole.instantiation.threads;
-        let standing =
-            |access: &GuardedAccess| whole.standing(access, threads.all_alive(&access.state));
+        let standing = |access: &GuardedAccess| {
+            let alive = threads.all_alive(&access.state, &mut Gathered::default());
+            whole.standing(access, Arc::new(alive))
+        };
         whole.order(&standing(a), &standing(b)).map(str::to_owned)
     }
 }
@@ -342,13 +344,13 @@ impl Whole<'_> {
 
     /// All that [`ThreadOrder`] looks at; `alive` is what
     /// [`Threads::all_alive`](crate::threads::Threads::all_alive) says of its state.
-    pub fn standing(&self, access: &GuardedAccess, alive: Arc<[RootId]>) -> Standing {
+    pub fn standing(&self, access: &GuardedAccess, alive: Arc<RootSet>) -> Standing {
         let roots = 0..self.instantiation.threads.roots.len() as RootId;
         let is_joined = |other: &RootId| {
             let root = self.root(*other);
             !root.many
                 && root.births.len() == 1
-                && alive.binary_search(other).is_err()
+                && !alive.contains(*other)
                 && access.state.joined.iter().any(|handle| {
                     self.is_invariant(handle)
                         && self.handle_of(*other).is_some_and(|known| known == *handle)

@@ -4,16 +4,16 @@
 //! What one thread does in one function is looked through on its own ([`Made`]), so that many of
 //! them can be at once; what is left shares its equal parts with all the rest ([`Distinct`]).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::contexts::GuardedAccess;
+use crate::lives::Lives;
 use crate::pointsto::Location;
 use crate::shared::Pool;
-use crate::state::{CreateId, Live, Path};
+use crate::state::Path;
 use crate::sym::Sym;
 
 type StateId = u32;
@@ -67,7 +67,7 @@ pub struct Distinct {
     pub accesses: Vec<GuardedAccess>,
     states: FxHashSet<Arc<Path>>,
     /// States that differ in their locks mostly have the same threads.
-    threads: Pool<BTreeMap<CreateId, Live>>,
+    threads: Pool<Lives>,
     locations: FxHashSet<Arc<[Location]>>,
     /// What the parts of the access before, which mostly are this one's, became.
     last_state: Became<Path>,

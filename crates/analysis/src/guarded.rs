@@ -12,7 +12,7 @@ use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::{Distinct, Made};
 use crate::effects::{Effect, INSIDE};
-use crate::entry::entry_state;
+use crate::entry::{entry_state, without_handles};
 use crate::flow::{KEPT, kept_at};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
@@ -115,6 +115,7 @@ impl Instantiation<'_> {
                 .entry(Arc::as_ptr(&access.state))
                 .or_insert_with(|| {
                     let mut state = entry_state(self.absolute(id, &access.state));
+                    without_handles(&mut state);
                     state.rename_locks(&|lock| self.resolve(lock));
                     Arc::new(state)
                 })

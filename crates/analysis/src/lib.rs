@@ -32,6 +32,7 @@ mod flow;
 mod formats;
 mod futures;
 mod guarded;
+mod lives;
 mod loops;
 mod loose;
 mod misuse;

@@ -46,21 +46,18 @@ impl<T: Empty + Default> DerefMut for Shared<T> {
     }
 }
 
-impl<T: Empty + Default + PartialEq> Shared<T> {
-    /// Takes `other`'s allocation where both are equal, so that later comparisons are quick.
-    pub fn unify(&mut self, other: &Self) {
-        if !self.is_same(other) && self == other {
-            self.0.clone_from(&other.0);
-        }
-    }
+/// Something of which copies are one allocation.
+pub trait Placed: Clone + Eq + Hash {
+    /// Where the allocation is; 0 for none. Equal ones are equal as long as both live.
+    fn address(&self) -> usize;
 }
 
 /// Values each of which is in memory once.
 pub struct Pool<T> {
-    known: FxHashSet<Shared<T>>,
+    known: FxHashSet<T>,
     /// By allocation, what is known to be equal to it. Both are kept, so that no other gets their
     /// place.
-    same: FxHashMap<usize, (Shared<T>, Shared<T>)>,
+    same: FxHashMap<usize, (T, T)>,
 }
 
 impl<T> Default for Pool<T> {
@@ -69,9 +66,9 @@ impl<T> Default for Pool<T> {
     }
 }
 
-impl<T: Empty + Default + Eq + Hash> Pool<T> {
+impl<T: Placed> Pool<T> {
     /// Makes the value one in memory with those that are equal to it.
-    pub fn share(&mut self, value: &mut Shared<T>) {
+    pub fn share(&mut self, value: &mut T) {
         if value.address() == 0 {
             return;
         }
@@ -103,11 +100,6 @@ impl<T: Empty + Default> Shared<T> {
         self.0 = None;
     }
 
-    /// Where the allocation is; 0 for none. Equal ones are equal as long as both live.
-    pub fn address(&self) -> usize {
-        self.0.as_ref().map_or(0, |value| Arc::as_ptr(value).addr())
-    }
-
     /// Whether both are one allocation, or both empty: then they are equal.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -131,6 +123,12 @@ impl<T: Empty + Default + PartialEq> PartialEq for Shared<T> {
 }
 
 impl<T: Empty + Default + Eq> Eq for Shared<T> {}
+
+impl<T: Empty + Default + Eq + Hash> Placed for Shared<T> {
+    fn address(&self) -> usize {
+        self.0.as_ref().map_or(0, |value| Arc::as_ptr(value).addr())
+    }
+}
 
 impl<T: Empty + Default + Hash> Hash for Shared<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -283,7 +281,7 @@ mod tests {
 
     #[test]
     fn what_is_equal_becomes_one() {
-        let mut pool: Pool<BTreeSet<u32>> = Pool::default();
+        let mut pool: Pool<Shared<BTreeSet<u32>>> = Pool::default();
         let mut values: Vec<Shared<BTreeSet<u32>>> =
             [vec![1, 2], vec![3], vec![1, 2], vec![]].map(|v| BTreeSet::from_iter(v).into()).into();
         assert!(!values[0].is_same(&values[2]));

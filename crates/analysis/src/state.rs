@@ -24,6 +24,7 @@ use racewarden_finding::LockMode;
 use racewarden_ir::FunctionId;
 use smallvec::SmallVec;
 
+use crate::lives::{Lives, Parts};
 use crate::pointsto::{CallSite, Location, may_overlap};
 use crate::shared::{Shared, lend_empty};
 use crate::sym::{Atom, LOCAL, Sym};
@@ -140,7 +141,7 @@ pub struct Path {
     pub held: Shared<Vec<Held>>,
     pub released: Shared<BTreeSet<Released>>,
     pub acquired: Shared<BTreeSet<Sym>>,
-    pub threads: Shared<BTreeMap<CreateId, Live>>,
+    pub threads: Lives,
     pub joined: Shared<BTreeSet<Sym>>,
     /// Handles, by value, that were waited for.
     pub joined_values: Shared<BTreeSet<Sym>>,
@@ -157,13 +158,15 @@ lend_empty! {
     Vec<Held> => Vec::new(),
     BTreeSet<Released> => BTreeSet::new(),
     BTreeSet<Sym> => BTreeSet::new(),
-    BTreeMap<CreateId, Live> => BTreeMap::new(),
     BTreeSet<HandleRange> => BTreeSet::new(),
     BTreeSet<Option<Sym>> => BTreeSet::new(),
     BTreeMap<Sym, Fact> => BTreeMap::new(),
 }
 
 pub const NOWHERE: (FunctionId, u32) = (FunctionId(0), 0);
+
+/// What tells where handles are.
+const PLACES: Parts = Parts::HANDLE.and(Parts::RANGE);
 
 const MAX_ACQUIRED: usize = 16;
 const MAX_FACTS: usize = 24;
@@ -223,18 +226,7 @@ impl Path {
         self.released.unite(&other.released);
         self.acquired.intersect(&other.acquired);
         if !self.threads.is_same(&other.threads) && self.threads != other.threads {
-            for (id, live) in &other.threads {
-                let mut joined = live.clone();
-                if let Some(own) = self.threads.get(id) {
-                    joined.clone_from(own);
-                    joined.join(live);
-                    // Nothing is copied when nothing changes.
-                    if joined == *own {
-                        continue;
-                    }
-                }
-                self.threads.insert(id.clone(), joined);
-            }
+            self.threads.unite(&other.threads, |own, live| Some(own.joined(live)));
             self.threads.unify(&other.threads);
         }
         self.joined.intersect(&other.joined);
@@ -351,16 +343,15 @@ impl Path {
                 || live.range.as_deref().is_some_and(gone_range)
                 || (live.current && live.argument.as_ref().is_some_and(gone))
         };
-        if self.threads.values().any(stale) {
-            for live in self.threads.values_mut() {
-                live.handle = live.handle.take().filter(|handle| !gone(handle));
-                live.value = live.value.take().filter(|value| !gone(value));
-                live.range = live.range.take().filter(|range| !gone_range(range));
-                if live.argument.as_ref().is_some_and(gone) {
-                    live.current = false;
-                }
-            }
-        }
+        self.threads.revise(Parts::NAMED, |_, live| {
+            stale(live).then(|| Live {
+                handle: live.handle.clone().filter(|handle| !gone(handle)),
+                value: live.value.clone().filter(|value| !gone(value)),
+                range: live.range.clone().filter(|range| !gone_range(range)),
+                current: live.current && !live.argument.as_ref().is_some_and(gone),
+                ..live.clone()
+            })
+        });
         self.joined.keep(|handle| !gone(handle));
         self.joined_values.keep(|value| !gone(value));
         self.joined_ranges.keep(|range| !gone_range(range));
@@ -374,51 +365,31 @@ impl Path {
     /// A thread may have been created whose handle is stored at `handle`.
     pub fn create(&mut self, id: CreateId, new: Live) {
         self.overwrite(new.handle.as_ref(), Some(&id));
-        match self.threads.get_mut(&id) {
-            Some(old) if !old.ended => {
-                old.many = true;
-                if old.argument != new.argument || new.repeated || old.current {
-                    old.repeated = true;
-                }
-                old.current = true;
-                old.another(&new);
+        self.threads.insert_or(id, new, |old, new| {
+            if old.ended {
+                return Some(new.clone());
             }
-            _ => {
-                self.threads.insert(id, new);
-            }
-        }
+            let mut both = old.clone();
+            both.add(new);
+            both.another(new);
+            Some(both)
+        });
     }
 
     /// The handle at this place (any place for `None`) may be another thread's from now on.
     pub fn overwrite(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
-        let affected = |live: &Live| {
-            live.handle.as_ref().is_some_and(|old| handle.is_none_or(|new| may_be_same(old, new)))
-                || live
-                    .range
-                    .as_ref()
-                    .is_some_and(|range| handle.is_none_or(|new| range.may_hold(new)))
-        };
-        if self.threads.iter().any(|(id, live)| Some(id) != except && affected(live)) {
-            self.forget_handles(handle, except);
-        }
+        let is_it = |old: &Sym| handle.is_none_or(|new| may_be_same(old, new));
+        let in_it = |range: &Arc<HandleRange>| handle.is_none_or(|new| range.may_hold(new));
+        self.threads.revise(PLACES, |id, live| {
+            let affected =
+                live.handle.as_ref().is_some_and(is_it) || live.range.as_ref().is_some_and(in_it);
+            (affected && Some(id) != except).then(|| Live {
+                handle: live.handle.clone().filter(|old| !is_it(old)),
+                range: live.range.clone().filter(|range| !in_it(range)),
+                ..live.clone()
+            })
+        });
         self.note_overwritten(handle);
-    }
-
-    fn forget_handles(&mut self, handle: Option<&Sym>, except: Option<&CreateId>) {
-        for (id, live) in &mut self.threads {
-            if Some(id) == except {
-                continue;
-            }
-            if let Some(old) = &live.handle
-                && handle.is_none_or(|new| may_be_same(old, new))
-            {
-                live.handle = None;
-            }
-            if live.range.as_ref().is_some_and(|range| handle.is_none_or(|new| range.may_hold(new)))
-            {
-                live.range = None;
-            }
-        }
     }
 
     /// The handle at `from` (any, for `None`) goes to `to`, where `keep` says which array or
@@ -433,21 +404,23 @@ impl Path {
         let Some(from) = from else { return self.overwrite(None, None) };
         let moved =
             |place: &Sym| may_be_same(place, from) || to.is_none_or(|to| may_be_same(place, to));
-        for (id, live) in &mut self.threads {
+        self.threads.revise(PLACES, |id, live| {
+            let mut live = live.clone();
             if live.handle.as_ref() == Some(from) && (!live.many || live.loose) {
                 live.handle = to.cloned();
                 if let Some(range) = keep(id) {
                     live.handle = None;
                     live.put_away(Some(range));
                 }
-                continue;
+                return Some(live);
             }
-            live.handle = live.handle.take().filter(|place| !moved(place));
-            live.range = live.range.take().filter(|range| match range.is_container() {
+            live.handle = live.handle.filter(|place| !moved(place));
+            live.range = live.range.filter(|range| match range.is_container() {
                 true => !inside,
                 false => !range.may_hold(from),
             });
-        }
+            Some(live)
+        });
         for place in [Some(from), to] {
             self.note_overwritten(place);
         }
@@ -457,17 +430,18 @@ impl Path {
     pub fn swap_handles(&mut self, a: Option<&Sym>, b: Option<&Sym>) {
         let (Some(a), Some(b)) = (a, b) else { return self.overwrite(None, None) };
         let may_be = |place: &Sym| may_be_same(place, a) || may_be_same(place, b);
-        for live in self.threads.values_mut() {
-            live.handle = match live.handle.take() {
+        self.threads.revise(PLACES, |_, live| {
+            let mut live = live.clone();
+            live.handle = match live.handle {
                 Some(place) if place == *a => Some(b.clone()),
                 Some(place) if place == *b => Some(a.clone()),
                 place => place.filter(|place| !may_be(place)),
             };
             live.range = live
                 .range
-                .take()
                 .filter(|range| range.is_container() || !(range.may_hold(a) || range.may_hold(b)));
-        }
+            Some(live)
+        });
         for place in [a, b] {
             self.note_overwritten(Some(place));
         }
@@ -475,16 +449,17 @@ impl Path {
 
     /// Everything in the container at `from` is in the one at `to` now.
     pub fn move_container(&mut self, from: &Sym, to: &Sym, swap: bool) {
-        for live in self.threads.values_mut().filter(|live| live.range.is_some()) {
-            let Some(range) = live.range.take() else { continue };
-            live.range = match &range.first {
+        self.threads.revise(Parts::RANGE, |_, live| {
+            let range = live.range.clone()?;
+            let range = match &range.first {
                 _ if !range.is_container() => Some(range),
                 at if at == from => Some(Arc::new(HandleRange::container(to.clone()))),
                 at if at == to && swap => Some(Arc::new(HandleRange::container(from.clone()))),
                 at if may_be_same(at, from) || may_be_same(at, to) => None,
                 _ => Some(range),
             };
-        }
+            Some(Live { range, ..live.clone() })
+        });
         for place in [from, to] {
             self.note_overwritten(Some(place));
         }
@@ -510,12 +485,7 @@ impl Path {
 
     pub fn join_thread(&mut self, handle: &Sym) {
         let named = |live: &Live| live.handle.as_ref() == Some(handle) && !live.many;
-        if self.threads.values().any(named) {
-            for live in self.threads.values_mut().filter(|live| named(live)) {
-                live.ended = true;
-                live.current = false;
-            }
-        }
+        self.threads.revise(Parts::HANDLE, |_, live| named(live).then(|| live.over()));
         if self.joined.len() < MAX_ACQUIRED {
             self.joined.put(handle.clone());
         }
@@ -524,12 +494,7 @@ impl Path {
     /// Waits for the thread whose handle is this value.
     pub fn join_value(&mut self, value: &Sym) {
         let named = |live: &Live| live.value.as_ref() == Some(value) && !live.many;
-        if self.threads.values().any(named) {
-            for live in self.threads.values_mut().filter(|live| named(live)) {
-                live.ended = true;
-                live.current = false;
-            }
-        }
+        self.threads.revise(Parts::VALUE, |_, live| named(live).then(|| live.over()));
         if self.joined_values.len() < MAX_ACQUIRED {
             self.joined_values.put(value.clone());
         }
@@ -539,12 +504,7 @@ impl Path {
         let covered = |live: &Live| {
             !live.loose && live.range.as_deref().is_some_and(|made| range.covers(made))
         };
-        if self.threads.values().any(covered) {
-            for live in self.threads.values_mut().filter(|live| covered(live)) {
-                live.ended = true;
-                live.current = false;
-            }
-        }
+        self.threads.revise(Parts::RANGE, |_, live| covered(live).then(|| live.over()));
         self.joined_ranges.put(range.clone());
     }
 
@@ -596,6 +556,25 @@ impl Path {
 }
 
 impl Live {
+    /// All threads of the call were waited for.
+    pub fn over(&self) -> Live {
+        Live { ended: true, current: false, ..self.clone() }
+    }
+
+    /// Without anything by which it could be waited for, or that it was.
+    pub fn of_unknown_end(&self) -> Live {
+        Live { handle: None, value: None, range: None, ended: false, ..self.clone() }
+    }
+
+    /// What is known when the call that started these threads has started more.
+    pub fn add(&mut self, new: &Live) {
+        self.many = true;
+        if self.argument != new.argument || new.repeated || self.current {
+            self.repeated = true;
+        }
+        self.current = true;
+    }
+
     /// A second thread of the same call is alive: one handle cannot name both. Only when those
     /// before it are all in an array may the new one be about to follow them there.
     pub fn another(&mut self, new: &Live) {
@@ -610,6 +589,13 @@ impl Live {
         }
     }
 
+    /// The handle is in the container now, and nowhere else.
+    pub fn put_into(&self, range: Option<&HandleRange>) -> Live {
+        let mut live = Live { handle: None, ..self.clone() };
+        live.put_away(range.cloned());
+        live
+    }
+
     /// The handle with this value is now in the array, too.
     pub fn put_away(&mut self, range: Option<HandleRange>) {
         let range = range.map(Arc::new);
@@ -620,6 +606,13 @@ impl Live {
             self.range = range;
         }
         self.loose = false;
+    }
+
+    /// What is known when either may be so.
+    fn joined(&self, other: &Live) -> Live {
+        let mut both = self.clone();
+        both.join(other);
+        both
     }
 
     fn join(&mut self, other: &Live) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use racewarden_ir::FunctionId;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::pointsto::CallSite;
 use crate::state::{CreateId, Live, Path};
@@ -50,8 +50,8 @@ pub struct Root {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Standing {
     pub root: RootId,
-    /// Roots alive because of what the thread created, ascending.
-    pub alive: Arc<[RootId]>,
+    /// Roots alive because of what the thread created.
+    pub alive: Arc<RootSet>,
     /// Roots that were certainly joined before.
     pub joined: Vec<RootId>,
 }
@@ -61,19 +61,74 @@ pub struct Threads {
     pub roots: Vec<Root>,
     by_site: BTreeMap<CallSite, Vec<RootId>>,
     /// Everything a root may ever have created, itself included.
-    descendants: Vec<FxHashSet<RootId>>,
+    descendants: Vec<RootSet>,
     /// What may go on after the root has ended.
-    survivors: Vec<FxHashSet<RootId>>,
+    survivors: Vec<RootSet>,
     /// What may run beside the root because it was alive before the root was created.
-    inherited: Vec<FxHashSet<RootId>>,
+    inherited: Vec<RootSet>,
 }
+
+/// Roots, as bits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct RootSet(Vec<u64>);
+
+impl RootSet {
+    pub fn insert(&mut self, root: RootId) {
+        let word = root as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (root % 64);
+    }
+
+    pub fn contains(&self, root: RootId) -> bool {
+        self.0.get(root as usize / 64).is_some_and(|word| word >> (root % 64) & 1 != 0)
+    }
+
+    /// Adds the other's; whether there were new ones.
+    pub fn unite(&mut self, other: &RootSet) -> bool {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        let mut grown = 0;
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            grown |= other & !*own;
+            *own |= other;
+        }
+        grown != 0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = RootId> + '_ {
+        (0..self.0.len() as RootId * 64).filter(|root| self.contains(*root))
+    }
+}
+
+impl FromIterator<RootId> for RootSet {
+    fn from_iter<I: IntoIterator<Item = RootId>>(roots: I) -> Self {
+        let mut set = RootSet::default();
+        roots.into_iter().for_each(|root| set.insert(root));
+        set
+    }
+}
+
+/// What was found for branches of lists of threads, by their place in memory: lists have branches in
+/// common, and must stay where they are as long as this is used.
+pub type Gathered = FxHashMap<usize, RootSet>;
 
 impl Threads {
     pub fn root(&mut self, create: Option<CreateId>, function: FunctionId) -> RootId {
-        let known =
-            self.roots.iter().position(|root| root.create == create && root.function == function);
-        if let Some(index) = known {
-            return index as RootId;
+        let is_it = |id: &RootId| {
+            let root = &self.roots[*id as usize];
+            root.create == create && root.function == function
+        };
+        let known = match &create {
+            Some(create) => {
+                self.by_site.get(&create.site).into_iter().flatten().copied().find(is_it)
+            }
+            None => (0..self.roots.len() as RootId).find(is_it),
+        };
+        if let Some(known) = known {
+            return known;
         }
         let id = self.roots.len() as RootId;
         self.roots.push(Root {
@@ -108,49 +163,66 @@ impl Threads {
     pub fn finish(&mut self) {
         self.spread_many();
         let count = self.roots.len();
-        self.descendants = (0..count as RootId).map(|id| FxHashSet::from_iter([id])).collect();
-        self.fixpoint(|threads, id| {
-            let mut own: FxHashSet<RootId> = threads.descendants[id].clone();
-            for (child, root) in threads.roots.iter().enumerate() {
-                if root.births.iter().any(|(parent, _)| *parent == id as RootId) {
-                    own.extend(&threads.descendants[child]);
+        let mut children: Vec<Vec<RootId>> = vec![Vec::new(); count];
+        for (child, root) in (0..).zip(&self.roots) {
+            for (parent, _) in &root.births {
+                let list = &mut children[*parent as usize];
+                if list.last() != Some(&child) {
+                    list.push(child);
                 }
             }
-            replace_if_grown(&mut threads.descendants[id], own)
-        });
-        self.survivors = vec![FxHashSet::default(); count];
-        self.fixpoint(|threads, id| {
-            let mut own = threads.survivors[id].clone();
-            for end in threads.roots[id].ends.clone() {
-                own.extend(threads.alive(&end));
-            }
-            if threads.roots[id].ends_anywhere {
-                let itself = id as RootId;
-                own.extend(threads.descendants[id].iter().filter(|&&child| child != itself));
-            }
-            replace_if_grown(&mut threads.survivors[id], own)
-        });
-        self.inherited = vec![FxHashSet::default(); count];
-        for id in 0..count {
-            if self.roots[id].outside {
-                self.inherited[id].extend(0..count as RootId);
+        }
+        self.descendants = (0..count as RootId).map(|id| RootSet::from_iter([id])).collect();
+        // Children mostly have higher numbers.
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for id in (0..count).rev() {
+                let mut own = std::mem::take(&mut self.descendants[id]);
+                for child in children[id].iter().filter(|child| **child != id as RootId) {
+                    changed |= own.unite(&self.descendants[*child as usize]);
+                }
+                self.descendants[id] = own;
             }
         }
-        self.fixpoint(|threads, id| {
-            let mut own = threads.inherited[id].clone();
-            for (parent, state) in threads.roots[id].births.clone() {
-                own.extend(threads.alive(&state));
-                own.extend(threads.inherited[parent as usize].clone());
+        self.survivors = vec![RootSet::default(); count];
+        self.fixpoint(|threads, id, gathered| {
+            let mut own = threads.survivors[id].clone();
+            let root = &threads.roots[id];
+            let mut grown = false;
+            for end in &root.ends {
+                grown |= own.unite(&threads.alive(end, gathered));
             }
-            replace_if_grown(&mut threads.inherited[id], own)
+            if root.ends_anywhere {
+                let below = threads.descendants[id].iter();
+                grown |= own.unite(&below.filter(|&child| child != id as RootId).collect());
+            }
+            threads.survivors[id] = own;
+            grown
+        });
+        self.inherited = vec![RootSet::default(); count];
+        for id in 0..count {
+            if self.roots[id].outside {
+                self.inherited[id] = (0..count as RootId).collect();
+            }
+        }
+        self.fixpoint(|threads, id, gathered| {
+            let mut own = threads.inherited[id].clone();
+            let mut grown = false;
+            for (parent, state) in &threads.roots[id].births {
+                grown |= own.unite(&threads.alive(state, gathered));
+                grown |= own.unite(&threads.inherited[*parent as usize]);
+            }
+            threads.inherited[id] = own;
+            grown
         });
     }
 
-    fn fixpoint(&mut self, step: impl Fn(&mut Self, usize) -> bool) {
+    fn fixpoint(&mut self, step: impl Fn(&mut Self, usize, &mut Gathered) -> bool) {
         loop {
             let mut changed = false;
+            let mut gathered = Gathered::default();
             for id in 0..self.roots.len() {
-                changed |= step(self, id);
+                changed |= step(self, id, &mut gathered);
             }
             if !changed {
                 return;
@@ -194,49 +266,45 @@ impl Threads {
     }
 
     /// The roots that may be alive in this state because of what its thread created.
-    pub fn alive(&self, state: &Path) -> FxHashSet<RootId> {
-        let mut result = FxHashSet::default();
-        for (create, live) in &state.threads {
+    fn alive(&self, state: &Path, gathered: &mut Gathered) -> RootSet {
+        state.threads.gather(gathered, &|result: &mut RootSet, create, live| {
             for root in self.of_create(create) {
-                if live.ended {
-                    let team = self.roots[root as usize].team;
-                    let goes_on = |other: &RootId| !(team && self.roots[*other as usize].task);
-                    result.extend(self.survivors[root as usize].iter().copied().filter(goes_on));
+                if !live.ended {
+                    result.unite(&self.descendants[root as usize]);
+                    continue;
+                }
+                let survivors = &self.survivors[root as usize];
+                if self.roots[root as usize].team {
+                    let goes_on = |other: &RootId| !self.roots[*other as usize].task;
+                    result.unite(&survivors.iter().filter(goes_on).collect());
                 } else {
-                    result.extend(&self.descendants[root as usize]);
+                    result.unite(survivors);
                 }
             }
-        }
-        result
+        })
     }
 
     /// Whether `other` is among the roots that [`Self::alive`] finds.
     pub fn is_alive(&self, state: &Path, other: RootId) -> bool {
         state.threads.iter().any(|(create, live)| {
             let after = if live.ended { &self.survivors } else { &self.descendants };
-            self.of_create(create).any(|root| after[root as usize].contains(&other))
+            self.of_create(create).any(|root| after[root as usize].contains(other))
         })
     }
 
-    /// All roots of which [`Self::is_alive`] holds, ascending.
-    pub fn all_alive(&self, state: &Path) -> Arc<[RootId]> {
-        if state.threads.is_empty() {
-            return Arc::from([]);
-        }
-        let mut alive = vec![false; self.roots.len()];
-        for (create, live) in &state.threads {
+    /// All roots of which [`Self::is_alive`] holds.
+    pub fn all_alive(&self, state: &Path, gathered: &mut Gathered) -> RootSet {
+        state.threads.gather(gathered, &|result: &mut RootSet, create, live| {
             let after = if live.ended { &self.survivors } else { &self.descendants };
             for root in self.of_create(create) {
-                after[root as usize].iter().for_each(|other| alive[*other as usize] = true);
+                result.unite(&after[root as usize]);
             }
-        }
-        (0..).zip(alive).filter_map(|(root, alive)| alive.then_some(root)).collect()
+        })
     }
 
     /// Whether another root, `other`, may run beside a point with this standing.
     pub fn runs_beside(&self, own: &Standing, other: RootId) -> bool {
-        self.inherited[own.root as usize].contains(&other)
-            || own.alive.binary_search(&other).is_ok()
+        self.inherited[own.root as usize].contains(other) || own.alive.contains(other)
     }
 
     /// Whether two accesses by one thread of `family`, or by threads it created itself, never
@@ -273,14 +341,8 @@ impl Threads {
     /// What the state knows of this root, when one create call stands for it.
     pub fn live_entry<'a>(&self, state: &'a Path, other: RootId) -> Option<&'a Live> {
         let create = self.roots[other as usize].create.as_ref()?;
-        let mut entries = state.threads.iter().filter(|(id, _)| id.may_be(create));
+        let mut entries = state.threads.of_site(create.site).filter(|(id, _)| id.may_be(create));
         let (_, only) = entries.next()?;
         entries.next().is_none().then_some(only)
     }
-}
-
-fn replace_if_grown(old: &mut FxHashSet<RootId>, new: FxHashSet<RootId>) -> bool {
-    let grown = new.len() > old.len();
-    *old = new;
-    grown
 }

@@ -12,6 +12,7 @@ use super::handles::RESULT;
 use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
 use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
 use crate::formats;
+use crate::lives::Parts;
 use crate::pointsto::{CallSite, Location, ObjectKind};
 use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
 use crate::summary::{Call, CallKind, Create};
@@ -337,10 +338,10 @@ impl Flow<'_> {
             Effect::EndsIfJoinable { handle } => {
                 let handle = arguments.get(*handle as usize);
                 if let Some(place) = handle.and_then(|h| self.handle_place(inst, h, true)) {
-                    let joinable = |live: &Live| {
+                    let joinable = |(_, live): (&CreateId, &Live)| {
                         live.handle.as_ref() == Some(&place) && !live.ended && !live.many
                     };
-                    paths.retain(|path| !path.threads.values().any(joinable));
+                    paths.retain(|path| !path.threads.iter_with(Parts::HANDLE).any(joinable));
                 }
             }
             Effect::Once { control, .. } => self.once(inst, *control, arguments, paths),
@@ -614,9 +615,10 @@ impl Flow<'_> {
             path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
         }
         if extent.joins {
-            for live in paths.iter_mut().filter_map(|path| path.threads.get_mut(&id)) {
-                live.ended = true;
-                live.current = false;
+            for path in paths.iter_mut() {
+                if let Some(live) = path.threads.get(&id).map(Live::over) {
+                    path.threads.insert(id.clone(), live);
+                }
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::lives::Parts;
 use crate::pointsto::{CallSite, Location};
-use crate::state::{HandleRange, Held, Live, Path, Released};
+use crate::state::{CreateId, HandleRange, Held, Live, Path, Released};
 use crate::sym::{Atom, LOCAL, Sym};
 
 /// Says where a pointer of the caller's may lead, if that is known.
@@ -87,42 +88,43 @@ pub fn compose(
             path.join_range(&range);
         }
     }
-    for (id, live) in &effect.threads {
-        let bound = Live {
-            handle: live.handle.as_ref().and_then(|handle| handle.substitute(bind)),
-            value: live.value.as_ref().and_then(|value| value.substitute(bind)),
-            argument: live.argument.as_ref().and_then(|argument| argument.substitute(bind)),
-            range: live.range.as_ref().and_then(|range| bind_range(range, bind)).map(Arc::new),
-            ..live.clone()
-        };
-        let id = id.called_from(callers);
-        match path.threads.get(&id) {
-            Some(_) if bound.ended => {}
-            Some(known) if !known.ended => {
-                let mut old = known.clone();
-                old.many = true;
-                if old.argument != bound.argument || bound.repeated || old.current {
-                    old.repeated = true;
-                }
-                old.current = true;
-                // An array's places are written again; a container has room for more.
-                let more = bound.range.as_ref().filter(|range| range.is_container());
-                old.range =
-                    old.range.take().filter(|old| bound.range.is_none() || more == Some(old));
-                old.another(&bound);
-                // Nothing is copied when nothing changes.
-                if *known != old {
-                    path.threads.insert(id, old);
-                }
-            }
-            _ => {
-                path.threads.insert(id, bound);
-            }
-        }
-    }
     if !effect.threads.is_empty() {
+        let renamed = |id: &CreateId, live: &Live| (id.called_from(callers), bound(live, bind));
+        let parts = match callers {
+            [] => Parts::NAMED,
+            _ => Parts::NAMED.and(Parts::OPEN_CHAIN),
+        };
+        path.threads.add(&effect.threads, parts, renamed, created_again);
         path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
     }
+}
+
+/// What a callee knows of threads, in the caller's words.
+fn bound(live: &Live, bind: &impl Fn(&Atom) -> Option<Sym>) -> Live {
+    Live {
+        handle: live.handle.as_ref().and_then(|handle| handle.substitute(bind)),
+        value: live.value.as_ref().and_then(|value| value.substitute(bind)),
+        argument: live.argument.as_ref().and_then(|argument| argument.substitute(bind)),
+        range: live.range.as_ref().and_then(|range| bind_range(range, bind)).map(Arc::new),
+        ..live.clone()
+    }
+}
+
+/// A call that has started threads before starts them again.
+fn created_again(known: &Live, new: &Live) -> Option<Live> {
+    if new.ended {
+        return None;
+    }
+    if known.ended {
+        return Some(new.clone());
+    }
+    let mut both = known.clone();
+    both.add(new);
+    // An array's places are written again; a container has room for more.
+    let more = new.range.as_ref().filter(|range| range.is_container());
+    both.range = both.range.take().filter(|old| new.range.is_none() || more == Some(old));
+    both.another(new);
+    Some(both)
 }
 
 /// What the callee holds again in the end of what it has released.

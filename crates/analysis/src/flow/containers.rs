@@ -19,6 +19,7 @@ use racewarden_models::Member;
 
 use super::{Flow, MAX_PATHS};
 use crate::effects::Effect;
+use crate::lives::Parts;
 use crate::loops::Induction;
 use crate::pointsto::ObjectKind;
 use crate::state::{CreateId, HandleRange, Path, reduce};
@@ -132,13 +133,11 @@ impl Flow<'_> {
     /// Threads that the call started are in the container.
     fn keep_started(&self, inst: u32, range: Option<&HandleRange>, paths: &mut [Path]) {
         for path in paths.iter_mut() {
-            for (id, live) in &mut path.threads {
+            path.threads.revise(Parts::ANY, |id, live| {
                 let call = *id.chain.first().unwrap_or(&id.site);
-                if call == (self.id, inst) && !live.ended {
-                    live.handle = None;
-                    live.put_away(range.cloned());
-                }
-            }
+                let started = call == (self.id, inst) && !live.ended;
+                started.then(|| live.put_into(range))
+            });
         }
     }
 
@@ -498,12 +497,10 @@ impl Flow<'_> {
 /// Threads that a call is given by address are in the container.
 fn put_in(given: &[Option<Sym>], range: Option<&HandleRange>, paths: &mut [Path]) {
     for path in paths.iter_mut() {
-        for live in path.threads.values_mut().filter(|live| !live.many || live.loose) {
-            if live.handle.is_some() && given.contains(&live.handle) {
-                live.handle = None;
-                live.put_away(range.cloned());
-            }
-        }
+        path.threads.revise(Parts::HANDLE, |_, live| {
+            let is_given = (!live.many || live.loose) && given.contains(&live.handle);
+            is_given.then(|| live.put_into(range))
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use racewarden_ir::{AtomicOrder, Callee, Op, Value};
 
 use super::{Flow, MAX_PATHS, is_address};
 use crate::effects::Effect;
+use crate::lives::Parts;
 use crate::state::{Fact, Held, Live, Path, reduce};
 use crate::sym::{Atom, Condition, LOCAL, Sym};
 
@@ -149,15 +150,10 @@ impl Flow<'_> {
             }
             if entering {
                 let phi = Atom::Inst(LOCAL, inst);
-                let varies = |live: &Live| {
-                    !live.repeated
-                        && live.argument.as_ref().is_some_and(|a| a.mentions(&|x| *x == phi))
-                };
-                if path.threads.values().any(varies) {
-                    for live in path.threads.values_mut().filter(|live| varies(live)) {
-                        live.repeated = true;
-                    }
-                }
+                path.threads.revise(Parts::NAMED, |_, live| {
+                    let varies = live.argument.as_ref().is_some_and(|a| a.mentions(&|x| *x == phi));
+                    varies.then(|| Live { repeated: true, ..live.clone() })
+                });
             }
             path.forget(inst);
             path.escaped.take_out(&inst);

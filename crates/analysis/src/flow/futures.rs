@@ -7,7 +7,8 @@ use racewarden_ir::{FunctionId, Value};
 
 use super::Flow;
 use crate::futures::Role;
-use crate::state::{Path, joined};
+use crate::lives::Parts;
+use crate::state::{Live, Path, joined};
 use crate::summary::CallKind;
 use crate::sym::{Atom, LOCAL, Sym};
 
@@ -64,7 +65,8 @@ pub(super) fn name_started(path: &mut Path) {
     if path.threads.len() != 1 {
         return;
     }
-    for live in path.threads.values_mut().filter(|live| !live.many && !live.ended) {
-        live.handle = Some(place.clone());
-    }
+    path.threads.revise(Parts::ANY, |_, live| {
+        let one = !live.many && !live.ended;
+        one.then(|| Live { handle: Some(place.clone()), ..live.clone() })
+    });
 }

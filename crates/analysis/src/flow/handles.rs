@@ -6,6 +6,7 @@ use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 use super::Flow;
 use crate::effects::Effect;
 use crate::futures::Role;
+use crate::lives::Parts;
 use crate::loops::{Induction, induction};
 use crate::state::{CreateId, HandleRange, Live, Path};
 use crate::sym::{Atom, LOCAL, Sym};
@@ -25,7 +26,7 @@ pub(super) fn leaving(value: Sym, result: Option<&Sym>) -> Option<Sym> {
 impl Flow<'_> {
     /// What is loaded from the place where a handle is known to be is that handle.
     pub(super) fn load_handle(&self, inst: u32, address: &Value, paths: &mut [Path]) -> bool {
-        let stored = |path: &Path| path.threads.values().any(|live| live.handle.is_some());
+        let stored = |path: &Path| path.threads.iter_with(Parts::HANDLE).next().is_some();
         if !paths.iter().any(stored) {
             return false;
         }
@@ -36,11 +37,11 @@ impl Flow<'_> {
                 && (!live.many || live.loose)
                 && live.value.is_none()
         };
-        for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
-            for live in path.threads.values_mut().filter(|live| named(live)) {
-                live.value = Some(value.clone());
-                changed = true;
-            }
+        for path in paths.iter_mut() {
+            path.threads.revise(Parts::HANDLE, |_, live| {
+                changed |= named(live);
+                named(live).then(|| Live { value: Some(value.clone()), ..live.clone() })
+            });
         }
         changed
     }
@@ -52,12 +53,14 @@ impl Flow<'_> {
         (address, value): (&Value, &Value),
         paths: &mut [Path],
     ) -> bool {
-        if !paths.iter().any(|path| path.threads.values().any(|live| live.value.is_some())) {
+        let valued = |path: &Path| path.threads.iter_with(Parts::VALUE).next().is_some();
+        if !paths.iter().any(valued) {
             return false;
         }
         let Some(handle) = self.sym(value) else { return false };
         let named = |live: &Live| live.value.as_ref() == Some(&handle) && !live.ended;
-        if !paths.iter().any(|path| path.threads.values().any(named)) {
+        let names = |path: &Path| path.threads.iter_with(Parts::VALUE).any(|(_, live)| named(live));
+        if !paths.iter().any(names) {
             return false;
         }
         let site = (self.id, inst);
@@ -67,16 +70,16 @@ impl Flow<'_> {
         let place = self.sym(address).filter(|_| alone);
         let range = place.and_then(|place| self.handle_range(&place));
         let range = range.filter(|(index, _)| self.once_per_round(*index, inst));
-        for path in paths.iter_mut().filter(|path| path.threads.values().any(named)) {
-            for (id, live) in &mut path.threads {
-                if named(live) {
-                    let own = range.clone().filter(|(index, _)| {
-                        let call = id.chain.first().unwrap_or(&id.site);
-                        call.0 == self.id && self.once_per_round(*index, call.1)
-                    });
-                    live.put_away(own.map(|(_, range)| range));
-                }
-            }
+        for path in paths.iter_mut() {
+            path.threads.revise(Parts::VALUE, |id, live| {
+                let mut live = Some(live).filter(|live| named(live))?.clone();
+                let own = range.clone().filter(|(index, _)| {
+                    let call = id.chain.first().unwrap_or(&id.site);
+                    call.0 == self.id && self.once_per_round(*index, call.1)
+                });
+                live.put_away(own.map(|(_, range)| range));
+                Some(live)
+            });
         }
         true
     }
@@ -96,14 +99,9 @@ impl Flow<'_> {
                 || self.cfg.block_of.get(call.1 as usize).is_some_and(|b| body.contains(*b))
         };
         let arrayed = |live: &Live| live.range.as_ref().is_some_and(|range| !range.is_container());
-        let lost = |(id, live): (&CreateId, &Live)| arrayed(live) && inside(id);
-        if path.threads.iter().any(lost) {
-            for (id, live) in &mut path.threads {
-                if arrayed(live) && inside(id) {
-                    live.range = None;
-                }
-            }
-        }
+        path.threads.revise(Parts::RANGE, |id, live| {
+            (arrayed(live) && inside(id)).then(|| Live { range: None, ..live.clone() })
+        });
     }
 
     pub(super) fn induction_of(&mut self, phi: u32) -> Option<Induction> {

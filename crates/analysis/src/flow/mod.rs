@@ -28,6 +28,7 @@ use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects, Inside};
 use crate::formats;
 use crate::futures::Role;
+use crate::lives::Parts;
 use crate::loops::Induction;
 use crate::pointsto::{CallSite, Location, PointsTo};
 use crate::state::{Fact, HandleRange, Held, Live, Path, joined, reduce};
@@ -51,6 +52,9 @@ pub struct Env<'a> {
     /// Objects with a lock that is made anew while threads may use it.
     pub reset_locks: &'a FxHashSet<u32>,
 }
+
+/// What tells which threads have ended, or may be waited for.
+const KNOWN_ENDS: Parts = Parts::HANDLE.and(Parts::VALUE).and(Parts::RANGE).and(Parts::ENDED);
 
 const MAX_PATHS: usize = 8;
 const MAX_EXITS: usize = 4;
@@ -395,18 +399,9 @@ impl<'a> Flow<'a> {
             possible.released.unite(&path.released);
             possible.overwritten.unite(&path.overwritten);
             possible.escaped_arguments.unite(&path.escaped_arguments);
-            for (id, live) in &path.threads {
-                if possible.threads.contains_key(id) {
-                    continue;
-                }
-                possible.threads.entry(id.clone()).or_insert_with(|| Live {
-                    handle: None,
-                    value: None,
-                    range: None,
-                    ended: false,
-                    ..live.clone()
-                });
-            }
+            let mut threads = path.threads.clone();
+            threads.revise(KNOWN_ENDS, |_, live| Some(live.of_unknown_end()));
+            possible.threads.unite(&threads, |_, _| None);
         }
     }
 
@@ -421,12 +416,10 @@ impl<'a> Flow<'a> {
             let result = sym.as_ref().and_then(|sym| {
                 if is_address(sym) { Some(Fact::Differs(0)) } else { path.fact(sym) }
             });
-            if path.threads.values().any(|live| live.value.is_some()) {
-                for live in path.threads.values_mut() {
-                    live.value =
-                        live.value.take().and_then(|value| handles::leaving(value, sym.as_ref()));
-                }
-            }
+            path.threads.revise(Parts::VALUE, |_, live| {
+                let value = live.value.clone().and_then(|v| handles::leaving(v, sym.as_ref()));
+                Some(Live { value, ..live.clone() })
+            });
             if self.env.effects.future_role(self.id) == Some(Role::Starts) {
                 futures::name_started(&mut path);
             }

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::contexts::GuardedAccess;
 use crate::digests::{Reads, Whole, exclusion_by, exclusion_by_threads};
+use crate::shared::Placed;
 use crate::state::{Held, Path};
-use crate::threads::{RootId, Standing};
+use crate::threads::{RootId, RootSet, Standing};
 
 pub type GuardId = u32;
 
@@ -35,6 +36,9 @@ const MAX_TABLE: usize = 8192;
 /// Values of a part that are compared with each other before any guard is.
 const MAX_UNITED: usize = 1024;
 
+/// Comparisons of values for each access.
+const MAX_UNITED_PER_ACCESS: usize = 16;
+
 impl Guards {
     /// `own` is, of each access, whether it names its own thread's memory.
     pub fn new(accesses: &[GuardedAccess], whole: &Whole<'_>, own: &[bool]) -> Self {
@@ -48,7 +52,8 @@ impl Guards {
         // States are shared by all accesses between two changes of them, and the threads that are
         // alive in them by many more.
         let mut known: FxHashMap<(*const Path, RootId, u8), GuardId> = FxHashMap::default();
-        let mut alive: FxHashMap<usize, Arc<[RootId]>> = FxHashMap::default();
+        let mut alive: FxHashMap<usize, Arc<RootSet>> = FxHashMap::default();
+        let mut gathered = FxHashMap::default();
         let mut of_access = Vec::with_capacity(accesses.len());
         let mut parts = Vec::new();
         for ((number, access), own) in (0u32..).zip(accesses).zip(own) {
@@ -56,9 +61,10 @@ impl Guards {
                 u8::from(access.atomic) | u8::from(access.private) << 1 | u8::from(*own) << 2;
             let key = (Arc::as_ptr(&access.state), access.root, bits);
             let id = *known.entry(key).or_insert_with(|| {
-                let alive = alive
-                    .entry(access.state.threads.address())
-                    .or_insert_with(|| whole.instantiation.threads.all_alive(&access.state));
+                let alive = alive.entry(access.state.threads.address()).or_insert_with(|| {
+                    let threads = &whole.instantiation.threads;
+                    Arc::new(threads.all_alive(&access.state, &mut gathered))
+                });
                 let standing = whole.standing(access, alive.clone());
                 let held = whole.named_locks(&access.state.held);
                 let found = [
@@ -84,7 +90,10 @@ impl Guards {
     fn unite(&mut self, accesses: &[GuardedAccess], whole: &Whole<'_>) {
         let counts = [self.flags.len(), self.threads.len(), self.locks.len()];
         let first_alike = [0, 1, 2].map(|part| {
-            first_alike(counts[part], |a, b| self.excluded_by(part, a, b, accesses, whole))
+            // All are compared with all where that costs about as much as a look at each access.
+            let most = (MAX_UNITED_PER_ACCESS * accesses.len()).isqrt();
+            let excluded = |a, b| self.excluded_by(part, a, b, accesses, whole);
+            first_alike(counts[part], most.min(MAX_UNITED), excluded)
         });
         let mut ids: FxHashMap<[u32; 3], GuardId> = FxHashMap::default();
         let mut parts = Vec::new();
@@ -136,13 +145,18 @@ impl Guards {
 
 /// For each value the first that is excluded from the same ones by the same digests; itself where
 /// there are too many to compare.
-fn first_alike(count: usize, excluded: impl Fn(u32, u32) -> Option<usize>) -> Vec<u32> {
+fn first_alike(
+    count: usize,
+    most: usize,
+    excluded: impl Fn(u32, u32) -> Option<usize>,
+) -> Vec<u32> {
     let values = 0..count as u32;
-    if count > MAX_UNITED {
+    if count > most {
         return values.collect();
     }
-    let mut known: FxHashMap<Vec<Option<usize>>, u32> = FxHashMap::default();
-    let row = |value| values.clone().map(|other| excluded(value, other)).collect();
+    let mut known: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
+    let verdict = |value, other| excluded(value, other).map_or(0, |digest| digest as u8 + 1);
+    let row = |value| values.clone().map(|other| verdict(value, other)).collect();
     values.clone().map(|value| *known.entry(row(value)).or_insert(value)).collect()
 }
 
