@@ -456,8 +456,8 @@ impl Whole<'_> {
         instantiation.accesses.iter().filter(is_other).all(|access| {
             // What is freed is not looked at any more.
             let frees = self.calls(access, |effect| matches!(effect, Effect::Free { .. }));
-            let alive = instantiation.threads.all_alive(&access.state);
-            frees || (access.root == MAIN && alive.binary_search(&root).is_err())
+            let alive = || instantiation.threads.is_alive(&access.state, root);
+            frees || (access.root == MAIN && !alive())
         })
     }
 }
