@@ -18,6 +18,7 @@ use racewarden_capture::{Language, Toolchain, Unit};
 use crate::assembly::expose;
 use crate::borrowed::{define_strings, is_shared_cache};
 use crate::coalesce::coalesce;
+use crate::containers::tell;
 use crate::inline::{PIPELINE, inline};
 use crate::loops::hoist;
 use crate::prune::{Places, mark, settle};
@@ -39,13 +40,14 @@ impl UnitPass for Detect {
 
     fn key(&self, _unit_index: usize) -> String {
         // The name changes whenever the same unit is instrumented differently than before.
-        format!("assembly strings {:?}", self.unwatched)
+        format!("assembly strings containers {:?}", self.unwatched)
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
         let unsanitized = self.units.get(unit_index).map(unsanitized).unwrap_or_default();
         define_strings(module);
-        expose(module).map_err(|error| InstrumentError::PassFailed {
+        let exposed = expose(module).and_then(|()| tell(module));
+        exposed.map_err(|error| InstrumentError::PassFailed {
             path: module.get_name().to_string_lossy().into_owned().into(),
             pass: "detect".to_owned(),
             message: error.to_string(),

@@ -12,6 +12,7 @@ mod borrowed;
 mod build;
 mod coalesce;
 mod computable;
+mod containers;
 mod derived;
 mod detect;
 mod error;

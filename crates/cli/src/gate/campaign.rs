@@ -57,6 +57,8 @@ pub struct Campaign<'a> {
     pub(super) failures: Vec<Violation>,
     /// Gates at which threads were held for long, and which of their visits.
     pub(super) stalked: BTreeSet<(Stalk, Vec<u32>)>,
+    /// How many times its own duration the program is taken to last.
+    pub(super) patience: u32,
     begin: Instant,
     /// When the present phase ends.
     end: Duration,
@@ -83,6 +85,7 @@ impl<'a> Campaign<'a> {
             gates_were_shut: false,
             failures: Vec::new(),
             stalked: BTreeSet::new(),
+            patience: 1,
             begin,
             end: limits.time,
         }
@@ -158,6 +161,19 @@ impl<'a> Campaign<'a> {
 
     pub(super) fn time_is_over(&self) -> bool {
         self.begin.elapsed() >= self.end
+    }
+
+    /// Ends the present phase after this share of the campaign's time, if not sooner. Returns when it would
+    /// have ended.
+    pub(super) fn end_phase_after(&mut self, share: f64) -> Duration {
+        let soon = self.begin.elapsed() + self.limits.time.mul_f64(share);
+        let end = self.end;
+        self.end = end.min(soon);
+        end
+    }
+
+    pub(super) fn end_phase_at(&mut self, end: Duration) {
+        self.end = end;
     }
 
     pub(super) fn natural_duration(&self) -> Duration {

@@ -20,6 +20,13 @@ const WATCHED_RUNS: u64 = 3;
 /// How many are made where some fail, and so do not show the whole program.
 const MOST_WATCHED_RUNS: u64 = 8;
 
+/// How much longer holds are made, round by round, for what another engine has shown and no hold has brought
+/// about.
+const PATIENCE: [u32; 2] = [4, 16];
+
+/// The share of the campaign's time that these rounds may take.
+const INSISTENCE: f64 = 0.15;
+
 /// Where the program fails now and then by itself, it takes more than one run to see it about to fail.
 const TRIES_IF_SUSPECTED: u32 = 6;
 
@@ -68,16 +75,44 @@ impl Campaign<'_> {
     /// Holds for long at the places that the survey chose, the likeliest first: what another engine has
     /// shown, or where the program failed, is tried in every way before the rest.
     pub(super) fn stalk(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
-        for shown in [true, false] {
-            for stalk in Stalk::ALL {
-                while let Some(group) = self.next_group(stalk, shown) {
-                    self.stalk_group(stalk, &group, progress)?;
-                    if self.time_is_over() {
-                        return Ok(());
-                    }
-                }
+        self.stalk_groups(true, progress)?;
+        self.insist(progress)?;
+        self.stalk_groups(false, progress)
+    }
+
+    fn stalk_groups(
+        &mut self,
+        shown: bool,
+        progress: &mut dyn FnMut(&Campaign),
+    ) -> anyhow::Result<()> {
+        for stalk in Stalk::ALL {
+            while !self.time_is_over()
+                && let Some(group) = self.next_group(stalk, shown)
+            {
+                self.stalk_group(stalk, &group, progress)?;
             }
         }
+        Ok(())
+    }
+
+    /// What another engine has shown is real: where no hold brought it about, they were too short. On a busy
+    /// machine the program takes longer than it did by itself, and uses its waits up before the two come.
+    fn insist(&mut self, progress: &mut dyn FnMut(&Campaign)) -> anyhow::Result<()> {
+        let end = self.end_phase_after(INSISTENCE);
+        for patience in PATIENCE {
+            let open = |target: &&Target| target.shown && !target.tally.is_met();
+            let holds = self.targets.iter().filter(open).flat_map(|target| {
+                Stalk::ALL.map(|stalk| target.holding_gates(stalk).map(|gates| (stalk, gates)))
+            });
+            let again: Vec<_> = holds.flatten().collect();
+            again.iter().for_each(|hold| {
+                self.stalked.remove(hold);
+            });
+            self.patience = patience;
+            self.stalk_groups(true, progress)?;
+        }
+        self.patience = 1;
+        self.end_phase_at(end);
         Ok(())
     }
 
@@ -100,7 +135,8 @@ impl Campaign<'_> {
             }
             // What has met is held where that has worked.
             let how = self.targets[chosen[0]].stalk.unwrap_or(stalk);
-            let plan = stalking_run(order, how, self.limits.wait, self.natural_duration());
+            let natural = self.natural_duration() * self.patience;
+            let plan = stalking_run(order, how, self.limits.wait, natural);
             for &at in &chosen {
                 *self.targets[at].stalked.entry(stalk).or_default() += 1;
             }

@@ -107,9 +107,11 @@ impl Target {
     }
 
     /// Whether a run that holds threads for long should include it: some visits being ordered says nothing
-    /// of the last one, so that doubt has to wait until every visit to either side was held.
+    /// of the last one, so that doubt has to wait until every visit to either side was held. What was shown
+    /// is not doubted.
     pub fn wants_long_holds(&self, order: Order) -> bool {
-        self.wants(order) || self.is_gated() && !self.tally.is_met() && self.is_doubted_too_soon()
+        let undoubted = self.shown || self.is_doubted_too_soon();
+        self.wants(order) || self.is_gated() && !self.tally.is_met() && undoubted
     }
 
     /// Whether it is doubted because threads were seen in order, and nobody has looked at all visits.

@@ -1,6 +1,7 @@
 //! What every mode needs.
 
 pub mod allocator;
+pub mod cancel;
 pub mod clock;
 pub mod futex;
 pub mod name;

@@ -1,8 +1,11 @@
 //! Locks, condition variables, barriers: what each does to the two relations.
 
+use std::ffi::c_int;
+
 use super::engine::{self, Kind, Thread, check_range, enter};
 use super::sync::{self, Barrier};
 use super::{modules, options};
+use crate::common::cancel;
 
 /// Using a lock reads it, making and destroying one writes it. How a library without
 /// instrumentation hands its own locks about cannot be seen, so those are left out.
@@ -86,16 +89,20 @@ pub fn created_or_destroyed(address: usize, size: usize, pc: usize) {
     }
 }
 
-/// Before a wait on `condition`, with `mutex` held.
-pub fn waiting(condition: usize, mutex: usize, pc: usize) {
+/// A wait on `condition`, with `mutex` held; `blocking` returns zero when it was no time-out. A thread that
+/// is cancelled there has the mutex again before its clean-up handlers run.
+pub fn wait(condition: usize, mutex: usize, pc: usize, blocking: impl FnOnce() -> c_int) -> c_int {
     if let Some(mut thread) = enter() {
         touch(&mut thread, condition, 8, Kind::READ, pc);
         unlocking_in(&mut thread, mutex, pc);
     }
+    let result = cancel::repaired_by(|| waited(condition, mutex, false, pc), blocking);
+    waited(condition, mutex, result == 0, pc);
+    result
 }
 
-/// After a wait; `woken` says whether it was not a time-out.
-pub fn waited(condition: usize, mutex: usize, woken: bool, pc: usize) {
+/// After a wait; `woken` says whether a signal ended it.
+fn waited(condition: usize, mutex: usize, woken: bool, pc: usize) {
     let Some(mut thread) = enter() else { return };
     locked_in(&mut thread, mutex, false, pc);
     if woken && thread.ignore_sync == 0 && sync::exists(condition) {

@@ -8,6 +8,7 @@ mod access;
 mod annotate;
 mod cell;
 mod clock;
+mod containers;
 mod engine;
 mod fibers;
 mod granule;

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use racewarden_trace::binary::SyncOp;
 
 use super::threads::sync;
-use crate::common::tls;
+use crate::common::{cancel, tls};
 use crate::real;
 
 type Pointer = *mut c_void;
@@ -110,10 +110,13 @@ macro_rules! waits {
             sync(SyncOp::WaitBegin, condition as u64, mutex as u64);
             sync(SyncOp::Release, mutex as u64, 0);
             // SAFETY: passes the program's own arguments on.
-            let status = unsafe { real(condition, mutex $(, $argument)*) };
-            let op = if status == 0 { SyncOp::WaitEnd } else { SyncOp::WaitTimeout };
-            sync(op, condition as u64, mutex as u64);
-            sync(SyncOp::Acquire, mutex as u64, 0);
+            let blocking = || unsafe { real(condition, mutex $(, $argument)*) };
+            let ended = |op: SyncOp| {
+                sync(op, condition as u64, mutex as u64);
+                sync(SyncOp::Acquire, mutex as u64, 0);
+            };
+            let status = cancel::repaired_by(|| ended(SyncOp::WaitTimeout), blocking);
+            ended(if status == 0 { SyncOp::WaitEnd } else { SyncOp::WaitTimeout });
             status
         }
     )*};

@@ -90,18 +90,14 @@ interceptor! {
         real!(cnd_broadcast: fn(*mut c_void) -> c_int)(condition)
     }
     fn cnd_wait(condition: *mut c_void, lock: *mut c_void) -> c_int {
-        let pc = tls::caller();
-        locks::waiting(condition as usize, lock as usize, pc);
-        let result = real!(cnd_wait: fn(*mut c_void, *mut c_void) -> c_int)(condition, lock);
-        locks::waited(condition as usize, lock as usize, result == SUCCESS, pc);
-        result
+        locks::wait(condition as usize, lock as usize, tls::caller(), || {
+            real!(cnd_wait: fn(*mut c_void, *mut c_void) -> c_int)(condition, lock)
+        })
     }
     fn cnd_timedwait(condition: *mut c_void, lock: *mut c_void, time: *const c_void) -> c_int {
-        let pc = tls::caller();
-        locks::waiting(condition as usize, lock as usize, pc);
-        let result = real!(cnd_timedwait: fn(*mut c_void, *mut c_void, *const c_void) -> c_int)(condition, lock, time);
-        locks::waited(condition as usize, lock as usize, result == SUCCESS, pc);
-        result
+        locks::wait(condition as usize, lock as usize, tls::caller(), || {
+            real!(cnd_timedwait: fn(*mut c_void, *mut c_void, *const c_void) -> c_int)(condition, lock, time)
+        })
     }
     fn call_once(once: *mut c_int, routine: unsafe extern "C" fn()) {
         unsafe extern "C" {

@@ -98,7 +98,18 @@ fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
         }
         return new;
     }
-    allocated(new, size, pc)
+    allocated(new, size, pc);
+    // What is kept was written there by this thread: whoever still uses the old block, though it may be at the
+    // same place, is not ordered after that.
+    if let Some(old) = old
+        && !new.is_null()
+        && modules::is_watched(pc)
+        && let Some(mut thread) = enter()
+    {
+        let kept = old.size.min(size).min(CHECKED);
+        check_range(&mut thread, new as usize, kept, Kind::WRITE, pc);
+    }
+    new
 }
 
 interceptor! {

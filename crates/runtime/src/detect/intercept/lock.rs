@@ -108,25 +108,19 @@ interceptor! {
         real!(pthread_cond_broadcast: fn(*mut c_void) -> c_int)(condition)
     }
     fn pthread_cond_wait(condition: *mut c_void, mutex: *mut c_void) -> c_int {
-        let pc = tls::caller();
-        locks::waiting(condition as usize, mutex as usize, pc);
-        let result = real!(pthread_cond_wait: fn(*mut c_void, *mut c_void) -> c_int)(condition, mutex);
-        locks::waited(condition as usize, mutex as usize, result == 0, pc);
-        result
+        locks::wait(condition as usize, mutex as usize, tls::caller(), || {
+            real!(pthread_cond_wait: fn(*mut c_void, *mut c_void) -> c_int)(condition, mutex)
+        })
     }
     fn pthread_cond_timedwait(condition: *mut c_void, mutex: *mut c_void, time: *const c_void) -> c_int {
-        let pc = tls::caller();
-        locks::waiting(condition as usize, mutex as usize, pc);
-        let result = real!(pthread_cond_timedwait: fn(*mut c_void, *mut c_void, *const c_void) -> c_int)(condition, mutex, time);
-        locks::waited(condition as usize, mutex as usize, result == 0, pc);
-        result
+        locks::wait(condition as usize, mutex as usize, tls::caller(), || {
+            real!(pthread_cond_timedwait: fn(*mut c_void, *mut c_void, *const c_void) -> c_int)(condition, mutex, time)
+        })
     }
     fn pthread_cond_clockwait(condition: *mut c_void, mutex: *mut c_void, clock: c_int, time: *const c_void) -> c_int {
-        let pc = tls::caller();
-        locks::waiting(condition as usize, mutex as usize, pc);
-        let result = real!(pthread_cond_clockwait: fn(*mut c_void, *mut c_void, c_int, *const c_void) -> c_int)(condition, mutex, clock, time);
-        locks::waited(condition as usize, mutex as usize, result == 0, pc);
-        result
+        locks::wait(condition as usize, mutex as usize, tls::caller(), || {
+            real!(pthread_cond_clockwait: fn(*mut c_void, *mut c_void, c_int, *const c_void) -> c_int)(condition, mutex, clock, time)
+        })
     }
 
     fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: c_uint) -> c_int {
