@@ -11,7 +11,7 @@ use racewarden_ir::Op;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
-use crate::order::{Barriers, Exclusives, Handoffs, Orders};
+use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Orders};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
@@ -58,6 +58,7 @@ pub struct Whole<'a> {
     pub orders: Orders,
     pub flows: Flows,
     pub handed: Handed,
+    pub drawn: Drawn,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -75,6 +76,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &AcquisitionHistory,
     &Ranges,
     &Shares,
+    &Draws,
     &Exclusives,
     &Handoffs,
     &Barriers,
@@ -136,9 +138,18 @@ impl<'a> Whole<'a> {
             .collect();
         let broken = crate::misuse::foreign_releases(instantiation);
         let (handles, orders) = (Vec::new(), Orders::default());
-        let (flows, handed) = (Flows::default(), Handed::default());
-        let mut whole =
-            Whole { instantiation, unique, singletons, broken, handles, orders, flows, handed };
+        let (flows, handed, drawn) = (Flows::default(), Handed::default(), Drawn::default());
+        let mut whole = Whole {
+            instantiation,
+            unique,
+            singletons,
+            broken,
+            handles,
+            orders,
+            flows,
+            handed,
+            drawn,
+        };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();
         let reset = crate::misuse::reset_in_use(&whole);
@@ -639,7 +650,9 @@ impl Whole<'_> {
         if self.is_broken(x) || self.is_broken(y) {
             return false;
         }
-        self.same_distance(a, x, b, y) || self.same_index(a, x, b, y)
+        self.same_distance(a, x, b, y)
+            || self.same_index(a, x, b, y)
+            || self.same_allocation(a, x, b, y)
     }
 
     /// The locks among these that digests know whatever is accessed, without what does not matter
@@ -714,38 +727,6 @@ impl Whole<'_> {
         let (low, high) = (1 - size_b, size_a - 1);
         (apart - low).abs() < lock && (apart - high).abs() < lock
     }
-
-    /// `locks[i]` guards `data[i]`.
-    fn same_index(&self, a: &GuardedAccess, x: &Held, b: &GuardedAccess, y: &Held) -> bool {
-        let (Some(at_a), Some(at_b)) = (&a.address, &b.address) else { return false };
-        let (Some(p), Some(q)) = (indexed(at_a, &x.lock), indexed(at_b, &y.lock)) else {
-            return false;
-        };
-        p.scale == q.scale
-            && p.lock_scale == q.lock_scale
-            && p.lock_base == q.lock_base
-            && p.base.terms == q.base.terms
-            && p.base
-                .distance(&q.base)
-                .is_some_and(|distance| fits(distance, a.size, b.size, p.scale.abs()))
-    }
-}
-
-/// An access `base + scale·i` under a lock `lock_base + lock_scale·i`.
-struct Indexed {
-    base: Sym,
-    scale: i64,
-    lock_base: Sym,
-    lock_scale: i64,
-}
-
-fn indexed(address: &Sym, lock: &Sym) -> Option<Indexed> {
-    let (atom, scale) = address.terms.iter().find(|(atom, _)| !matches!(atom, Atom::Global(_)))?;
-    let (_, lock_scale) = lock.terms.iter().find(|(other, _)| other == atom)?;
-    let base = address.plus(&Sym::atom(atom.clone()).scaled(-scale));
-    let lock_base = lock.plus(&Sym::atom(atom.clone()).scaled(-lock_scale));
-    (base.is_constant_address() && lock_base.is_constant_address() && !base.terms.is_empty())
-        .then_some(Indexed { base, scale: *scale, lock_base, lock_scale: *lock_scale })
 }
 
 /// Paper 2, stage I: both hold a lock that the other acquired after its own (Theorem 7).

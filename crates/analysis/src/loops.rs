@@ -13,6 +13,8 @@ pub struct Induction {
     pub index: u32,
     /// The loop body runs only while it is below `bound`.
     pub bound: Option<Sym>,
+    /// The loop body runs only while a counter that goes down is not below this.
+    pub floor: Option<Sym>,
 }
 
 /// The induction variable `phi`, when it is one.
@@ -54,7 +56,9 @@ pub fn induction(
         return None;
     }
     let bound = bound.map(|bound| bound.value);
-    Some(Induction { start: start?, step, index: index as u32, bound })
+    let left = left_at(function, cfg, syms, types, index, phi).filter(|_| step < 0);
+    let floor = left.and_then(|left| left.floor());
+    Some(Induction { start: start?, step, index: index as u32, bound, floor })
 }
 
 /// As many threads as a system has at a time.
@@ -122,6 +126,43 @@ impl Bound {
     }
 }
 
+/// How the counter is compared where the loop is left when it is done.
+struct Left {
+    op: CompareOp,
+    /// The loop goes on when this holds.
+    stays: bool,
+    value: Sym,
+}
+
+impl Left {
+    fn bound(self) -> Option<Bound> {
+        use CompareOp::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+        let value = self.value;
+        let comparison = match self.op {
+            Sge | Sgt | Sle | Slt => Comparison::Signed,
+            Uge | Ugt | Ule | Ult => Comparison::Unsigned,
+            _ => Comparison::Equality,
+        };
+        match (self.op, self.stays) {
+            (Slt | Ult | Ne, true) | (Sge | Uge | Eq, false) => Some(Bound { value, comparison }),
+            (Sle | Ule, true) | (Sgt | Ugt, false) => {
+                Some(Bound { value: value.shifted(1), comparison })
+            }
+            _ => None,
+        }
+    }
+
+    /// A number that is never negative is never below zero: that ends no loop.
+    fn floor(self) -> Option<Sym> {
+        use CompareOp::{Eq, Ne, Sge, Sgt, Sle, Slt, Ugt, Ule};
+        match (self.op, self.stays) {
+            (Sge, true) | (Slt, false) => Some(self.value),
+            (Sgt | Ugt | Ne, true) | (Sle | Ule | Eq, false) => Some(self.value.shifted(1)),
+            _ => None,
+        }
+    }
+}
+
 /// What the counter is compared with where the loop is left when it is done. There may be other
 /// ways out; whoever relies on all rounds having been made looks at this one alone.
 fn bound(
@@ -132,6 +173,17 @@ fn bound(
     index: usize,
     phi: u32,
 ) -> Option<Bound> {
+    left_at(function, cfg, syms, types, index, phi)?.bound()
+}
+
+fn left_at(
+    function: &Function,
+    cfg: &Cfg,
+    syms: &SymTable,
+    types: &TypeTable,
+    index: usize,
+    phi: u32,
+) -> Option<Left> {
     let body = &cfg.loops[index];
     let end = function.blocks[body.header as usize].end.index();
     let Op::Branch { condition: Value::Inst(condition), then, otherwise } =
@@ -159,17 +211,5 @@ fn bound(
         return None;
     }
     let value = syms.value(right, types)?;
-    use CompareOp::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
-    let comparison = match op {
-        Sge | Sgt | Sle | Slt => Comparison::Signed,
-        Uge | Ugt | Ule | Ult => Comparison::Unsigned,
-        _ => Comparison::Equality,
-    };
-    match (op, stays) {
-        (Slt | Ult | Ne, true) | (Sge | Uge | Eq, false) => Some(Bound { value, comparison }),
-        (Sle | Ule, true) | (Sgt | Ugt, false) => {
-            Some(Bound { value: value.shifted(1), comparison })
-        }
-        _ => None,
-    }
+    Some(Left { op: *op, stays, value })
 }

@@ -159,7 +159,7 @@ impl Whole<'_> {
     }
 }
 
-fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>) -> bool {
+pub(crate) fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>) -> bool {
     let Atom::Inst(frame, inst) = atom else { return false };
     if *frame == 0 || whole.instantiation.function_of(*frame) != access.function {
         return false;
@@ -169,7 +169,11 @@ fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>) -> bool {
 }
 
 /// The first and the last value of a loop's counter where the access is made, and its step.
-fn counter(access: &GuardedAccess, phi: u32, whole: &Whole<'_>) -> Option<(i64, i64, i64)> {
+pub(crate) fn counter(
+    access: &GuardedAccess,
+    phi: u32,
+    whole: &Whole<'_>,
+) -> Option<(i64, i64, i64)> {
     let module = &whole.instantiation.program.module;
     let body = module.function(access.function);
     let flow = whole.flow(access.function);
@@ -181,7 +185,11 @@ fn counter(access: &GuardedAccess, phi: u32, whole: &Whole<'_>) -> Option<(i64, 
     if !around.contains(block) || block == around.header {
         return None;
     }
-    let (first, bound) = (found.start.as_constant()?, found.bound?.as_constant()?);
+    let number = |value: &Sym| {
+        let bind = |atom: &Atom| whole.instantiation.bind(access.context, atom);
+        value.as_constant().or_else(|| folded(&value.substitute(&bind)?, whole).as_constant())
+    };
+    let (first, bound) = (number(&found.start)?, number(&found.bound?)?);
     let step = found.step;
     if !(0..LARGE).contains(&first)
         || !(first..LARGE).contains(&bound)

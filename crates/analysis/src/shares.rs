@@ -8,6 +8,9 @@
 //! starts at the number and steps over all threads' (`i += threads`), when no two of them fall
 //! together.
 //!
+//! The creator may work on a thread's part when it has joined that thread in the same round of a loop
+//! ([`Whole::is_over`]).
+//!
 //! Only threads that are created in one loop, by calls that the program's first thread makes once, are
 //! told apart. As everywhere, indices are taken not to overflow.
 //!
@@ -16,15 +19,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{Op, Value};
+use racewarden_ir::{Callee, Op, Value};
 use rustc_hash::FxHashMap;
 
 use crate::cfg::Cfg;
 use crate::contexts::{ContextId, GuardedAccess};
 use crate::digests::{Digest, Whole};
-use crate::effects::{Effect, Entry};
+use crate::effects::{Effect, Entry, Success};
 use crate::loops::{Induction, induction};
-use crate::pointsto::may_overlap;
+use crate::pointsto::{CallSite, may_overlap};
 use crate::sym::{Atom, Frame, LOCAL, Sym, SymTable};
 use crate::threads::{MAIN, RootId};
 
@@ -37,7 +40,10 @@ impl Digest for Shares {
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
         if a.root != b.root {
-            return None;
+            let over = whole.is_over(a, b).or_else(|| whole.is_over(b, a));
+            return over.filter(|over| *over).map(|_| {
+                "the thread that worked on this part was joined in the same round".to_owned()
+            });
         }
         let (x, y) = (whole.share(a)?, whole.share(b)?);
         x.is_apart(&y, whole.numbers(a.root, x.number?)?)
@@ -172,6 +178,8 @@ struct Rounds<'a> {
     context: ContextId,
     create: u32,
     argument: &'a Value,
+    /// Where the thread's handle is put.
+    handle: Option<&'a Value>,
     flow: std::sync::Arc<(Cfg, SymTable)>,
     /// The loop's number.
     index: u32,
@@ -182,7 +190,9 @@ impl Whole<'_> {
         let size = i64::try_from(access.size).ok().filter(|size| *size < LARGE)?;
         let mut share = self.expand(access, access.address.as_ref()?, 0)?;
         share.number?;
-        if share.base.terms.is_empty() || !self.is_invariant(&share.base) {
+        // An argument may be the place itself.
+        let is_placed = !share.base.terms.is_empty() || share.number == Some(Number::Argument);
+        if !is_placed || !self.is_invariant(&share.base) {
             return None;
         }
         share.high = share.high.checked_add(size)?;
@@ -337,18 +347,18 @@ impl Whole<'_> {
             return None;
         }
         let body = instantiation.program.module.functions.get(function.index())?;
-        let Op::Call { callee: racewarden_ir::Callee::Direct(target), arguments, .. } =
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
             &body.instructions.get(inst as usize)?.op
         else {
             return None;
         };
-        let argument =
-            instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
-                Effect::Create {
-                    entry: Entry::Argument(_), argument: Some(index), extent, ..
-                } if !extent.many => Some(*index),
-                _ => None,
-            })?;
+        let found = instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
+            Effect::Create { entry: Entry::Argument(_), argument, extent, handle, .. } => {
+                Some(((*argument)?, *handle)).filter(|_| !extent.many)
+            }
+            _ => None,
+        });
+        let (argument, handle) = found?;
         let flow = self.flow(function);
         let block = flow.0.block_of[inst as usize];
         let mut around = (0u32..).zip(&flow.0.loops).filter(|(_, body)| body.contains(block));
@@ -357,7 +367,93 @@ impl Whole<'_> {
             return None;
         }
         let argument = arguments.get(argument as usize)?;
-        Some(Rounds { context, create: inst, argument, flow, index })
+        let handle = handle.and_then(|index| arguments.get(index as usize));
+        Some(Rounds { context, create: inst, argument, handle, flow, index })
+    }
+
+    /// Whether the creator works on the part of a thread that it has joined before, in the same round of
+    /// a loop whose counter finds the thread's handle as the counter of the creating loop put it away.
+    fn is_over(&self, creator: &GuardedAccess, thread: &GuardedAccess) -> Option<bool> {
+        let rounds = self.rounds(thread.root)?;
+        if creator.root != MAIN || creator.context != rounds.context {
+            return None;
+        }
+        let part = self.share(thread).filter(|part| part.number == Some(Number::Argument))?;
+        let way = self.numbers(thread.root, Number::Argument)?.apart;
+        let way = way.checked_mul(part.scale.checked_abs()?)?;
+        let instantiation = self.instantiation;
+        let types = &instantiation.program.module.types;
+        let body = instantiation.program.module.function(creator.function);
+        let (cfg, syms) = &*rounds.flow;
+        let (phi, _) = self.counter_of(&rounds)?;
+        let block = cfg.block_of[creator.inst as usize];
+        let address = creator.address.as_ref()?;
+        let frame = creator.context + 1;
+        let other = address.terms.iter().find_map(|(atom, _)| match atom {
+            Atom::Inst(own, other) if *own == frame => {
+                let counter = induction(body, cfg, syms, types, *other)?;
+                let around = &cfg.loops[counter.index as usize];
+                (around.contains(block) && !around.contains(cfg.block_of[phi as usize]))
+                    .then_some(*other)
+            }
+            _ => None,
+        })?;
+        let index = cfg.headed[cfg.block_of[other as usize] as usize];
+        let in_other_loop = |sym: &Sym| {
+            let by = sym.terms.iter().find(|(atom, _)| *atom == Atom::Inst(LOCAL, phi));
+            let by = by.map_or(0, |(_, by)| *by);
+            sym.plus(&Sym::inst(LOCAL, phi).scaled(-by)).plus(&Sym::inst(LOCAL, other).scaled(by))
+        };
+        let handle = in_other_loop(&syms.value(rounds.handle?, types)?);
+        let is_joined = |inst: u32| {
+            let at = cfg.block_of[inst as usize];
+            let before = if at == block { inst < creator.inst } else { cfg.dominates(at, block) };
+            before
+                && cfg.loops[index as usize].contains(at)
+                && self.joined_by((creator.function, inst)).is_some_and(|place| {
+                    handle.mentions(&|atom| *atom == Atom::Inst(LOCAL, other))
+                        && syms.value(place, types).as_ref() == Some(&handle)
+                })
+        };
+        if part.stride.is_some() || !(0..body.instructions.len() as u32).any(is_joined) {
+            return Some(false);
+        }
+        let argument = in_other_loop(&syms.value(rounds.argument, types)?);
+        let argument = argument.substitute(&|atom| instantiation.bind(rounds.context, atom))?;
+        let own = argument.scaled(part.scale).plus(&part.base);
+        let low = address.distance(&own)?;
+        let high = low.checked_add(i64::try_from(creator.size).ok()?)?;
+        Some(high.max(part.high).checked_sub(low.min(part.low))? <= way)
+    }
+
+    /// Where the handle is kept of the thread that a call certainly waits for.
+    fn joined_by(&self, site: CallSite) -> Option<&Value> {
+        let instantiation = self.instantiation;
+        let body = instantiation.program.module.functions.get(site.0.index())?;
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
+            &body.instructions.get(site.1 as usize)?.op
+        else {
+            return None;
+        };
+        let handle = instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
+            Effect::Join { handle, by_address: None, success } if *success != Success::Zero => {
+                Some(*handle)
+            }
+            _ => None,
+        })?;
+        let Value::Inst(load) = arguments.get(handle as usize)? else { return None };
+        let Op::Load { address, .. } = &body.inst(*load).op else { return None };
+        let places = instantiation.points.value(instantiation.program, site.0, address);
+        let tainted = &instantiation.sharing?.tainted_handles;
+        let is_result = |value: &Value| matches!(value, Value::Inst(inst) if inst.0 == site.1);
+        // What is done about a join that fails is not known.
+        let is_used =
+            body.instructions.iter().any(|other| other.op.operands().into_iter().any(is_result));
+        let certain = !is_used
+            && load.0 + 1 == site.1
+            && !places.is_empty()
+            && places.iter().all(|at| !tainted.contains(&at.object));
+        certain.then_some(address)
     }
 
     /// What a thread finds so far into the memory that it was started with: something that is the same

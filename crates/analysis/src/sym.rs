@@ -221,6 +221,8 @@ pub struct SymTable {
     values: Vec<Option<Sym>>,
     /// Parameters passed by value, as slots of this function's stack.
     copies: Vec<Option<u32>>,
+    /// Instructions whose values are single bits.
+    bits: Vec<bool>,
 }
 
 impl SymTable {
@@ -230,7 +232,9 @@ impl SymTable {
             .zip(&function.params)
             .map(|(index, param)| param.by_value.then_some(count as u32 + index))
             .collect();
-        let mut table = SymTable { values: vec![None; count], copies };
+        let is_bit = |ty| matches!(types.get(ty), Type::Int { bits: 1 });
+        let bits = function.instructions.iter().map(|own| is_bit(own.ty)).collect();
+        let mut table = SymTable { values: vec![None; count], copies, bits };
         for &block in &cfg.order {
             let block = &function.blocks[block as usize];
             for inst in block.start.0..block.end.0 {
@@ -357,7 +361,12 @@ impl SymTable {
     fn cast(&self, op: CastOp, inner: Sym, to: &Type) -> Option<Sym> {
         match (op, to) {
             (CastOp::Trunc, Type::Int { bits }) => {
-                if inner.is_boolean() {
+                let is_bit = |atom: &Atom| {
+                    matches!(atom, Atom::Inst(LOCAL, inst)
+                        if self.bits.get(*inst as usize) == Some(&true))
+                };
+                // A flag is kept in a byte, and made a bit again to be looked at.
+                if inner.is_boolean() || inner.as_atom().is_some_and(is_bit) {
                     return Some(inner);
                 }
                 if let Some(value) = inner.as_constant() {

@@ -1,5 +1,6 @@
-//! What tells the members of one OpenMP team apart: the rounds of a shared loop, thread numbers,
-//! and parts that one member alone runs (`single`, `master`, a `section`).
+//! What tells the members of one OpenMP team apart: the rounds of a shared loop, with what the loops
+//! inside of it run over, thread numbers, and parts that one member alone runs (`single`, `master`, a
+//! `section`, `lastprivate`).
 //!
 //! All of it holds within one team only: with a team inside a team the same code may run in two at
 //! once, and nothing is excluded. A shared loop or `single` that the team may meet again before
@@ -12,6 +13,7 @@ use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
 use crate::digests::{Digest, Whole, fits};
 use crate::order::entered_once;
+use crate::ranges::{counter, is_counter};
 use crate::sym::{Atom, Sym};
 
 pub struct TeamShare;
@@ -49,13 +51,98 @@ struct Shared {
 
 fn apart_by_address(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool {
     let (Some(x), Some(y)) = (shared(a, whole), shared(b, whole)) else { return false };
-    x.share == y.share
-        && x.scale == y.scale
-        && whole.is_invariant(&x.rest)
+    if x.share != y.share || x.scale != y.scale {
+        return false;
+    }
+    let invariant = whole.is_invariant(&x.rest);
+    if invariant
         && x.rest
             .distance(&y.rest)
             .is_some_and(|distance| fits(distance, a.size, b.size, x.scale.abs()))
+    {
+        return true;
+    }
+    let (Some(p), Some(q)) = (reach(a, &x.rest, whole), reach(b, &y.rest, whole)) else {
+        return false;
+    };
+    if p.0 != q.0 || !whole.is_invariant(&p.0) {
+        return false;
+    }
+    // What the loops inside of the shared one run over is no longer than to the next round's.
+    if p.2.max(q.2) - p.1.min(q.1) <= x.scale.abs() {
+        return true;
+    }
+    // Or all rounds of one are before all of the other.
+    let Share::Round(function, phi) = x.share else { return false };
+    let Some(rounds) = rounds_of(whole, function, phi) else { return false };
+    let span = rounds.saturating_mul(x.scale.abs());
+    p.2.saturating_add(span) <= q.1 || q.2.saturating_add(span) <= p.1
 }
+
+/// The bytes that an access may touch in one round: from where, the first, and the one past the last.
+fn reach(access: &GuardedAccess, rest: &Sym, whole: &Whole<'_>) -> Option<(Sym, i64, i64)> {
+    let size = i64::try_from(access.size).ok().filter(|size| *size < LARGE)?;
+    let mut base = rest.clone().shifted(-rest.offset);
+    let (mut low, mut high) = (rest.offset, rest.offset);
+    for (atom, scale) in &rest.terms {
+        let Atom::Inst(frame, phi) = atom else { continue };
+        if *frame != access.context + 1 || !is_counter(atom, access, whole) {
+            continue;
+        }
+        let (first, last, _) = counter(access, *phi, whole)?;
+        let (from, to) = (first.checked_mul(*scale)?, last.checked_mul(*scale)?);
+        (low, high) = (low.checked_add(from.min(to))?, high.checked_add(from.max(to))?);
+        base = base.plus(&Sym::atom(atom.clone()).scaled(-scale));
+    }
+    let inside = |value: i64| (-LARGE..LARGE).contains(&value);
+    (inside(low) && inside(high)).then(|| (base, low, high + size))
+}
+
+/// Numbers beyond this are not looked at.
+const LARGE: i64 = 1 << 40;
+
+/// How far the first and the last round of a shared loop are apart at most, where both are constants.
+fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
+    let body = whole.instantiation.program.module.function(function);
+    let lower = first_slot(body, phi)?;
+    let program = whole.instantiation.program;
+    let mut upper = None;
+    for instruction in &body.instructions {
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
+            continue;
+        };
+        if arguments.get(LOWER) != Some(&Value::Inst(lower)) {
+            continue;
+        }
+        let known = symbol(program, *target).starts_with(STATIC_INIT);
+        let Some(Value::Inst(slot)) = arguments.get(UPPER).filter(|_| known && upper.is_none())
+        else {
+            return None;
+        };
+        upper = Some(*slot);
+    }
+    let constant_in = |slot: InstId| {
+        let stored = body.instructions.iter().filter_map(|instruction| match &instruction.op {
+            Op::Store { address: Value::Inst(to), value: Value::Int { bits, .. }, .. }
+                if *to == slot =>
+            {
+                Some(*bits as i32)
+            }
+            _ => None,
+        });
+        let mut all: Vec<i32> = stored.collect();
+        all.dedup();
+        if let [one] = all[..] { Some(i64::from(one)) } else { None }
+    };
+    let rounds = constant_in(upper?)?.checked_sub(constant_in(lower)?)?;
+    (0..LARGE).contains(&rounds).then_some(rounds)
+}
+
+const STATIC_INIT: &str = "__kmpc_for_static_init_4";
+/// Where the library's call gets whether the member has the last round, and the bounds.
+const LAST: usize = 3;
+const LOWER: usize = 4;
+const UPPER: usize = 5;
 
 fn shared(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Shared> {
     let address = access.address.as_ref()?;
@@ -93,7 +180,12 @@ fn symbol(program: &Program, function: FunctionId) -> &str {
 
 /// Whether the counter runs over the rounds that the library gave to this member.
 fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, body: &Function, phi: u32) -> bool {
-    let Op::Phi { incoming } = &body.instructions[phi as usize].op else { return false };
+    first_slot(body, phi).is_some_and(|slot| lower_bound_of(whole, function, body, slot))
+}
+
+/// Where a counter that goes up one by one finds its first value.
+fn first_slot(body: &Function, phi: u32) -> Option<InstId> {
+    let Op::Phi { incoming } = &body.instructions[phi as usize].op else { return None };
     let steps = |value: &Value| match value {
         Value::Inst(InstId(inst)) => matches!(
             &body.instructions[*inst as usize].op,
@@ -104,11 +196,11 @@ fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, body: &Function, p
     };
     let starts: Vec<&Value> =
         incoming.iter().map(|edge| &edge.value).filter(|value| !steps(value)).collect();
-    let [Value::Inst(InstId(load))] = starts.as_slice() else { return false };
-    let Op::Load { address: Value::Inst(slot), .. } = &body.instructions[*load as usize].op else {
-        return false;
-    };
-    lower_bound_of(whole, function, body, *slot)
+    let [Value::Inst(InstId(load))] = starts.as_slice() else { return None };
+    match &body.instructions[*load as usize].op {
+        Op::Load { address: Value::Inst(slot), .. } => Some(*slot),
+        _ => None,
+    }
 }
 
 /// Whether the library writes the first round to this slot, in a loop that the team meets once.
@@ -122,7 +214,7 @@ fn lower_bound_of(whole: &Whole<'_>, function: FunctionId, body: &Function, slot
         };
         let name = symbol(program, *target);
         let is_slot = |index: usize| arguments.get(index) == Some(&Value::Inst(slot));
-        if name.starts_with("__kmpc_for_static_init_") && is_slot(4) {
+        if name.starts_with("__kmpc_for_static_init_") && is_slot(LOWER) {
             if graph.is_in_cycle(function, inst) {
                 return false;
             }
@@ -155,7 +247,7 @@ fn same_member(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool 
         return true;
     }
     let once = entered_once(whole, a.root, (a.function, 0));
-    once && [Part::Single, Part::Section].into_iter().any(|kind| {
+    once && [Part::Single, Part::Section, Part::Last].into_iter().any(|kind| {
         parts(whole, a.function, body, &cfg, kind)
             .iter()
             .any(|part| inside(part, at_a) && inside(part, at_b))
@@ -167,6 +259,8 @@ enum Part {
     Single,
     Master,
     Section,
+    /// What follows a shared loop on the member that had its last round.
+    Last,
 }
 
 /// The first blocks of such parts; a part is what its first block dominates.
@@ -195,6 +289,13 @@ fn parts(
                 else {
                     continue;
                 };
+                if kind == Part::Last {
+                    let zero = matches!(right, Value::Int { bits: 0, .. });
+                    if zero && only_way(then.0) && has_last_round(whole, function, body, *call) {
+                        found.push(then.0);
+                    }
+                    continue;
+                }
                 let Op::Call { callee: Callee::Direct(target), .. } = &body.inst(*call).op else {
                     continue;
                 };
@@ -219,4 +320,42 @@ fn parts(
         }
     }
     found
+}
+
+/// Whether the load tells that this member had the last round of a loop that the team meets once.
+fn has_last_round(whole: &Whole<'_>, function: FunctionId, body: &Function, load: InstId) -> bool {
+    let Op::Load { address: Value::Inst(slot), .. } = &body.inst(load).op else { return false };
+    let mut gives = false;
+    for (inst, instruction) in (0u32..).zip(&body.instructions) {
+        match &instruction.op {
+            Op::Call { callee: Callee::Direct(target), arguments, .. } => {
+                let uses = arguments.contains(&Value::Inst(*slot));
+                let name = symbol(whole.instantiation.program, *target);
+                if uses && name.starts_with("llvm.lifetime") {
+                    continue;
+                }
+                let known = name.starts_with("__kmpc_for_static_init_")
+                    && arguments.get(LAST) == Some(&Value::Inst(*slot))
+                    && !whole.instantiation.graph.is_in_cycle(function, inst)
+                    && !gives;
+                if uses && !known {
+                    return false;
+                }
+                gives |= known;
+            }
+            Op::Store { address: Value::Inst(to), value, .. } if to == slot => {
+                if !matches!(value, Value::Int { bits: 0, .. }) {
+                    return false;
+                }
+            }
+            Op::Load { .. } | Op::Nop => {}
+            op => {
+                let mentions = |value: &Value| *value == Value::Inst(*slot);
+                if op.operands().into_iter().any(mentions) {
+                    return false;
+                }
+            }
+        }
+    }
+    gives
 }

@@ -126,8 +126,13 @@ impl Flow<'_> {
             .collect();
         for (phi, scale) in candidates {
             let Some(counter) = self.induction_of(phi) else { continue };
-            let Some(bound) = counter.bound.clone() else { continue };
-            let stride = scale.wrapping_mul(counter.step);
+            // One that goes down step by step has had all from its floor up to its start.
+            let (start, bound) = match (counter.step, &counter.floor, &counter.bound) {
+                (-1, Some(floor), _) => (floor.clone(), counter.start.clone().shifted(1)),
+                (1.., _, Some(bound)) => (counter.start.clone(), bound.clone()),
+                _ => continue,
+            };
+            let stride = scale.wrapping_mul(counter.step.wrapping_abs());
             if stride <= 0 || scale <= 0 {
                 continue;
             }
@@ -141,10 +146,10 @@ impl Flow<'_> {
                     _ => false,
                 })
             };
-            if varies(&base) || varies(&bound) || varies(&counter.start) {
+            if varies(&base) || varies(&bound) || varies(&start) {
                 continue;
             }
-            let first = base.plus(&counter.start.clone().scaled(scale));
+            let first = base.plus(&start.scaled(scale));
             let end = base.plus(&bound.scaled(scale));
             return Some((counter.index, HandleRange { first, end, stride }));
         }
@@ -255,11 +260,22 @@ impl Flow<'_> {
                 _ => None,
             })
             .collect();
-        let [(inst, scale)] = atoms.as_slice() else { return None };
-        if self.is_allocation(*inst) && *scale == 1 {
+        if let [(inst, 1)] = atoms.as_slice()
+            && self.is_allocation(*inst)
+        {
             return Some(i64::MAX);
         }
-        let counter = self.induction_of(*inst)?;
-        Some((counter.step.wrapping_mul(*scale)).wrapping_abs())
+        let mut counters = atoms.iter().filter_map(|(inst, scale)| {
+            let counter = self.induction_of(*inst)?;
+            Some((*inst, counter.step.wrapping_mul(*scale).wrapping_abs(), counter.index))
+        });
+        let (Some((phi, apart, index)), None) = (counters.next(), counters.next()) else {
+            return None;
+        };
+        drop(counters);
+        // An array that was allocated before the loop is the same in all of its rounds.
+        let body = &self.cfg.loops[index as usize];
+        let varies = |inst: u32| body.contains(self.cfg.block_of[inst as usize]);
+        atoms.iter().all(|(inst, _)| *inst == phi || !varies(*inst)).then_some(apart)
     }
 }

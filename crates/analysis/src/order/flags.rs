@@ -88,14 +88,15 @@ fn told_by_change(
         **event == Event::Write(number)
             && writes.iter().any(|write| write.site == (node.function, node.start))
     });
-    let announced = own.reach(tells.map(|(id, _)| id), |_, _, _| true);
+    let tells: Vec<NodeId> = tells.map(|(id, _)| id).collect();
+    let announced = own.reach(tells.iter().copied(), |_, _, _| true);
     let mut told = FxHashMap::default();
     for (root, timeline) in &facts.timelines {
         if timeline.has(site.0) {
             told.insert(*root, told_nodes(timeline, &[], &[site]));
         }
     }
-    Some(Handoff { owner: Some(*owner), announced, told })
+    Some(Handoff { owner: Some(*owner), announced, told, tells })
 }
 
 /// Where a branch finds what a look has found: the result itself, or a variable that has it or one
@@ -360,6 +361,7 @@ fn told_by(
         .iter()
         .filter(|gate| gate.writes.iter().all(|write| writes.contains(write)))
         .collect();
+    let mut all = Vec::new();
     let announced = match owner {
         None => Vec::new(),
         Some(owner) => {
@@ -373,7 +375,9 @@ fn told_by(
                 .map(|(id, _)| id)
                 .collect();
             let mut announced = own.reach(tells.iter().copied(), |_, _, _| true);
-            if !closed.iter().all(|gate| gate.releases) {
+            if closed.iter().all(|gate| gate.releases) {
+                all = tells;
+            } else {
                 let heads = sequence_heads(whole, facts, number, owner);
                 unreleased(own, &tells, &heads, &mut announced);
             }
@@ -386,7 +390,7 @@ fn told_by(
             told.insert(*root, told_nodes(timeline, &closed, &[]));
         }
     }
-    Some(Handoff { owner, announced, told })
+    Some(Handoff { owner, announced, told, tells: all })
 }
 
 /// Writes of the word whose release sequences the owner's later stores continue: C11 says so of

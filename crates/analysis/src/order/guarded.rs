@@ -83,7 +83,15 @@ fn never_at_once(whole: &Whole<'_>, facts: &Facts, a: CallSite, b: CallSite) -> 
         let numbers = facts.accesses.get(&site).into_iter().flatten();
         numbers.map(|number| &accesses[*number as usize]).collect()
     };
-    let (first, second) = (at(a), at(b));
+    exclude_each_other(whole, &at(a), &at(b))
+}
+
+/// Whether no two threads make one of the first and one of the second accesses at once.
+pub(super) fn exclude_each_other(
+    whole: &Whole<'_>,
+    first: &[&GuardedAccess],
+    second: &[&GuardedAccess],
+) -> bool {
     let one_thread = |a: &GuardedAccess, b: &GuardedAccess| {
         a.root == b.root && !whole.instantiation.threads.roots[a.root as usize].many
     };
@@ -106,30 +114,38 @@ fn is_section(
     let Some(found) = tables.any_way(whole, (function, look.result), &[free]) else { return false };
     let cfg = tables.cfg(whole, function);
     let body = whole.instantiation.program.module.function(function);
-    let section = Section { whole, function, body, cfg: &cfg, look: look.site.1 };
+    let section =
+        Section { whole, function, body, cfg: &cfg, look: look.site.1, barred: &|_| false };
     let is_refused = |block: u32, to: u32| {
         refused.iter().any(|(_, branch)| branch.block == block && branch.to == to)
     };
     let is_take = |inst: u32| takes.iter().any(|write| write.site == (function, inst));
-    section.stems_from_look(take.site.1, &is_refused)
+    section.stems_from_look(take.site.1, Some(&is_refused))
         && section.leads_to_take(&is_take, &|block, to| {
             found.iter().any(|ways| ways.edges.contains(&(block, to)))
         })
 }
 
-struct Section<'a> {
-    whole: &'a Whole<'a>,
-    function: FunctionId,
-    body: &'a Function,
-    cfg: &'a Cfg,
-    look: u32,
+/// What is done after a load, in its function, before any lock is released.
+pub(super) struct Section<'a> {
+    pub whole: &'a Whole<'a>,
+    pub function: FunctionId,
+    pub body: &'a Function,
+    pub cfg: &'a Cfg,
+    pub look: u32,
+    /// What else must not come between.
+    pub barred: &'a dyn Fn(u32) -> bool,
 }
 
 impl Section<'_> {
-    /// Whether every way to the store comes from the load by a branch that tells it was free.
-    fn stems_from_look(&self, store: u32, is_refused: &dyn Fn(u32, u32) -> bool) -> bool {
+    /// Whether every way to the store comes from the load, by one of the branches if some are given.
+    pub fn stems_from_look(
+        &self,
+        store: u32,
+        is_refused: Option<&dyn Fn(u32, u32) -> bool>,
+    ) -> bool {
         // Where to look backwards from, and whether the branch was seen.
-        let mut stack = vec![(store, false)];
+        let mut stack = vec![(store, is_refused.is_none())];
         let mut seen: FxHashSet<(u32, bool)> = FxHashSet::default();
         while let Some((from, told)) = stack.pop() {
             let block = self.cfg.block_of[from as usize];
@@ -147,7 +163,7 @@ impl Section<'_> {
             }
             for &other in before {
                 let end = self.body.blocks[other as usize].end.0;
-                let told = told || is_refused(other, block);
+                let told = told || is_refused.is_some_and(|is| is(other, block));
                 if self.may_release(end - 1) {
                     return false;
                 }
@@ -160,7 +176,7 @@ impl Section<'_> {
     }
 
     /// Whether every way from the load, having found the word free, leads to a store that takes it.
-    fn leads_to_take(
+    pub fn leads_to_take(
         &self,
         is_take: &dyn Fn(u32) -> bool,
         may_go: &dyn Fn(u32, u32) -> bool,
@@ -190,6 +206,9 @@ impl Section<'_> {
     }
 
     fn may_release(&self, inst: u32) -> bool {
+        if (self.barred)(inst) {
+            return true;
+        }
         let op = &self.body.instructions[inst as usize].op;
         let Op::Call { callee, .. } = op else { return matches!(op, Op::Unknown { .. }) };
         let instantiation = self.whole.instantiation;

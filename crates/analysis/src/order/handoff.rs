@@ -7,7 +7,7 @@
 //! the wait or the branch. It does not matter whether the value is waited for in a loop or looked at
 //! once.
 //!
-//! Not seen: semaphores that several threads post, order through a third thread.
+//! Not seen: semaphores that several threads post, order through more than one thread between.
 
 use std::sync::Arc;
 
@@ -33,21 +33,33 @@ pub struct Handoff {
     pub announced: Vec<bool>,
     /// Nodes that threads reach only after having been told.
     pub told: FxHashMap<RootId, Vec<bool>>,
+    /// Where the owner tells all that it did and learnt before; none when that takes a fence.
+    pub tells: Vec<NodeId>,
 }
 
 impl Handoff {
     pub fn orders(&self, before: &Stand, after: &Stand) -> bool {
-        let Some(told) = self.told.get(&after.root) else { return false };
-        if after.at_event || !after.nodes.iter().all(|node| told[*node as usize]) {
-            return false;
-        }
-        match self.owner {
-            None => true,
-            Some(owner) => {
-                owner == before.root
-                    && before.nodes.iter().all(|node| !self.announced[*node as usize])
-            }
-        }
+        self.is_told(after) && (self.owner.is_none() || self.comes_before(before))
+    }
+
+    fn is_told(&self, after: &Stand) -> bool {
+        let told = self.told.get(&after.root);
+        !after.at_event
+            && told.is_some_and(|told| after.nodes.iter().all(|node| told[*node as usize]))
+    }
+
+    fn comes_before(&self, before: &Stand) -> bool {
+        self.owner == Some(before.root)
+            && before.nodes.iter().all(|node| !self.announced[*node as usize])
+    }
+
+    /// The same through a third thread, which tells the second only after the first has told it.
+    pub fn orders_through(&self, later: &Handoff, before: &Stand, after: &Stand) -> bool {
+        let told = later.owner.and_then(|third| self.told.get(&third));
+        self.comes_before(before)
+            && later.is_told(after)
+            && !later.tells.is_empty()
+            && told.is_some_and(|told| later.tells.iter().all(|node| told[*node as usize]))
     }
 }
 
@@ -183,9 +195,10 @@ fn waited(
             continue;
         };
         let first = own.events().filter(|(_, event)| tells(event)).map(|(id, _)| id);
-        let announced = own.reach(first, |_, _, _| true);
+        let tells: Vec<NodeId> = first.collect();
+        let announced = own.reach(tells.iter().copied(), |_, _, _| true);
         let told = FxHashMap::from_iter([(*root, told)]);
-        found.push(Handoff { owner: Some(*owner), announced, told });
+        found.push(Handoff { owner: Some(*owner), announced, told, tells });
     }
     found
 }

@@ -6,6 +6,7 @@
 //! is excluded.
 
 mod barriers;
+mod draws;
 mod events;
 mod exclusive;
 mod flags;
@@ -103,6 +104,8 @@ impl Digest for Exclusives {
     }
 }
 
+pub use draws::{Drawn, Draws};
+
 /// Told by a semaphore or a flag.
 pub struct Handoffs;
 
@@ -117,6 +120,15 @@ impl Digest for Handoffs {
             return Some(
                 "one thread goes on to its access only when told to, after the other's".to_owned(),
             );
+        }
+        let through = |x: &Stand, y: &Stand| {
+            let late = |first: &handoff::Handoff| {
+                facts.handoffs.iter().any(|later| first.orders_through(later, x, y))
+            };
+            facts.handoffs.iter().any(late)
+        };
+        if through(&x, &y) || through(&y, &x) {
+            return Some("a third thread comes between, told and telling".to_owned());
         }
         if facts.tallies.iter().any(|tally| tally.orders(&x, &y) || tally.orders(&y, &x)) {
             return Some("one thread goes on to its access only when all have counted".to_owned());

@@ -1,0 +1,21 @@
+#include <pthread.h>
+#include <stdatomic.h>
+int part[64];
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+int next;
+void *worker(void *arg) {
+  pthread_mutex_lock(&m);
+  int first = next;
+  next = first + 5;
+  int own = next;
+  next = first + 1;
+  pthread_mutex_unlock(&m);
+  part[own] = own; // RACE!
+  return 0;
+}
+int main(void) {
+  pthread_t t[4];
+  for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, worker, 0);
+  for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+  return part[3];
+}

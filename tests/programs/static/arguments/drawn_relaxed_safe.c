@@ -1,0 +1,19 @@
+#include <pthread.h>
+#include <stdatomic.h>
+int part[64];
+atomic_int next;
+void *worker(void *arg) {
+  for (;;) {
+    int own = atomic_fetch_add_explicit(&next, 2, memory_order_relaxed);
+    if (own >= 64) break;
+    part[own] = own; // NORACE
+    part[own + 1] = own; // NORACE
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t t[4];
+  for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, worker, 0);
+  for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+  return part[3];
+}

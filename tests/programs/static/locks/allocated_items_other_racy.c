@@ -1,0 +1,34 @@
+#include <pthread.h>
+#include <stdlib.h>
+struct queue { pthread_mutex_t m; int items[8]; int head; struct queue *next; };
+struct queue *queues;
+void *worker(void *arg) {
+  for (struct queue *q = queues; q && q->next; q = q->next) {
+    pthread_mutex_lock(&q->m);
+    q->next->items[q->head & 7]++; // RACE!
+    pthread_mutex_unlock(&q->m);
+  }
+  return 0;
+}
+void *other(void *arg) {
+  for (struct queue *q = queues; q; q = q->next) {
+    pthread_mutex_lock(&q->m);
+    q->items[q->head & 7]++; // RACE!
+    pthread_mutex_unlock(&q->m);
+  }
+  return 0;
+}
+int main(void) {
+  for (int i = 0; i < 3; i++) {
+    struct queue *q = calloc(1, sizeof *q);
+    pthread_mutex_init(&q->m, 0);
+    q->next = queues;
+    queues = q;
+  }
+  pthread_t a, b;
+  pthread_create(&a, 0, worker, 0);
+  pthread_create(&b, 0, other, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

@@ -1,0 +1,16 @@
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+int x;
+void *worker(void *arg) {
+  pthread_mutex_lock(&m);
+  x++; // NORACE
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+int main(void) {
+  pthread_t t[4];
+  int n = 4;
+  for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, worker, 0);
+  while (n-- > 0) pthread_join(t[n], 0);
+  return x; // NORACE
+}
