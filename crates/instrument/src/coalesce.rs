@@ -121,6 +121,7 @@ const QUIET: &[&str] = &[
     "llvm.dbg.",
     "llvm.lifetime.",
     "llvm.assume",
+    "llvm.prefetch.",
     "llvm.fmuladd.",
     "llvm.fma.",
     "llvm.sqrt.",

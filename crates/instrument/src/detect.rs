@@ -19,6 +19,7 @@ use crate::assembly::expose;
 use crate::borrowed::{define_strings, is_shared_cache};
 use crate::coalesce::coalesce;
 use crate::containers::tell;
+use crate::fetch::fetch_cells;
 use crate::inline::{PIPELINE, inline};
 use crate::loops::hoist;
 use crate::prune::{Places, mark, settle};
@@ -40,7 +41,10 @@ impl UnitPass for Detect {
 
     fn key(&self, _unit_index: usize) -> String {
         // The name changes whenever the same unit is instrumented differently than before.
-        format!("assembly strings containers {:?}", self.unwatched)
+        format!(
+            "assembly strings containers, lock in the cell, cells fetched, second cells of ranges {:?}",
+            self.unwatched
+        )
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -107,6 +111,7 @@ impl UnitPass for Detect {
         if !executable {
             return Ok(None);
         }
+        fetch_cells(module)?;
         inline(module)?;
         Ok(Some(PIPELINE))
     }

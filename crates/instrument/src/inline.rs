@@ -32,10 +32,10 @@ const BASE: u32 = 56;
 const ATOMIC: u64 = 1 << 8;
 const TAG: u64 = 1 << 9;
 const WRITE: u64 = 1 << 10;
-const EPOCH: u64 = !0 << 44 | 0x7ff << 11;
+const EPOCH: u64 = 0x7_ffff << 44 | 0x7ff << 11;
 
 /// Bytes of the program under one entry of the shadow's table, as a shift.
-const CHUNK_SHIFT: u32 = 22;
+pub(crate) const CHUNK_SHIFT: u32 = 22;
 /// An address's place in its chunk's cells: 16 bytes for 8.
 const PLACE: u64 = (1 << (CHUNK_SHIFT + 1)) - 16;
 
@@ -89,7 +89,7 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
     Ok(())
 }
 
-fn failed(module: &Module, message: String) -> InstrumentError {
+pub(crate) fn failed(module: &Module, message: String) -> InstrumentError {
     InstrumentError::PassFailed {
         path: module.get_name().to_string_lossy().into_owned().into(),
         pass: "inlining the fast path".to_owned(),
@@ -111,6 +111,9 @@ pub(crate) fn link_text(module: &Module, text: &str) -> Result<(), InstrumentErr
 
 /// Sizes of ranges, in granules, that are looked at in place.
 const SHORT_RANGES: std::ops::RangeInclusive<u64> = 2..=8;
+
+/// Ranges of up to so many granules have their second cells looked at in place, too.
+const MOST_TWICE: u64 = 4;
 
 /// Puts the look in place before checks of ranges whose short length the code itself tells.
 fn inline_ranges(module: &Module, write: bool) -> Result<(), InstrumentError> {
@@ -178,12 +181,12 @@ fn name_callees(
     Ok(())
 }
 
-fn calls(instruction: InstructionValue, function: FunctionValue) -> bool {
+pub(crate) fn calls(instruction: InstructionValue, function: FunctionValue) -> bool {
     CallSiteValue::try_from(instruction)
         .is_ok_and(|call| call.get_called_fn_value() == Some(function))
 }
 
-fn preamble() -> String {
+pub(crate) fn preamble() -> String {
     "@__racewarden_tls = external hidden thread_local(localexec) global [64 x i8]\n\
      @__racewarden_table = external hidden global [33554432 x ptr]\n\
      !0 = !{!\"branch_weights\", i32 2000, i32 1}\n\
@@ -372,8 +375,38 @@ fn pair(name: String, write: bool) -> Entry {
            %either = or i64 %a, %b\n  \
            %odd = and i64 %either, {all}\n"
     );
-    text += &decide_or_call(&name);
+    text += &look_again(&["%a".to_owned(), "%b".to_owned()], needed(write) | 0xff);
+    text += &decide_or_call(&name).replace("i64 %odd,", "i64 %odd.b,");
     Entry { name, text }
+}
+
+/// Granules in a row whose first cells do not all say enough, `%odd` being what they lack together and
+/// `others` what each does: another thread that reads the same has pushed this one's to the second.
+fn look_again(others: &[String], all: u64) -> String {
+    let mut text = "  %newest = icmp eq i64 %odd, 0\n  \
+                      br i1 %newest, label %done, label %again, !prof !0\n\
+                    again:\n"
+        .to_owned();
+    let (first, untagged) = (all.cast_signed(), (all | TAG).cast_signed());
+    for (at, other) in others.iter().enumerate() {
+        let place = 16 * at + 8;
+        let _ = write!(
+            text,
+            "  %first{at}.odd = and i64 {other}, {first}\n  \
+               %first{at}.is = icmp eq i64 %first{at}.odd, 0\n  \
+               %second{at}.at = getelementptr i8, ptr %cells, i64 {place}\n  \
+               %second{at} = load atomic i64, ptr %second{at}.at monotonic, align 8\n  \
+               %second{at}.other = xor i64 %second{at}, %want\n  \
+               %second{at}.odd = and i64 %second{at}.other, {untagged}\n  \
+               %lacks{at} = select i1 %first{at}.is, i64 0, i64 %second{at}.odd\n"
+        );
+        let _ = match at {
+            0 => writeln!(text, "  %lack0 = or i64 %lacks0, 0"),
+            _ => writeln!(text, "  %lack{at} = or i64 %lack{}, %lacks{at}", at - 1),
+        };
+    }
+    let _ = writeln!(text, "  %odd.b = or i64 %lack{}, 0", others.len().saturating_sub(1));
+    text
 }
 
 /// Whole granules one after the other in one chunk, as ranges of a size that the code itself tells.
@@ -404,7 +437,14 @@ fn several(kind: &str, count: u64, write: bool) -> String {
         );
     }
     let _ = writeln!(text, "  %odd = and i64 %odd{}, {all}", count - 1);
-    text + &decide(&format!("@__tsan_{kind}_range(ptr %address, i64 {})", count * 8))
+    let slow = decide(&format!("@__tsan_{kind}_range(ptr %address, i64 {})", count * 8));
+    if count > MOST_TWICE {
+        return text + &slow;
+    }
+    let others = (0..count).map(|at| if at == 0 { "%odd0".into() } else { format!("%other{at}") });
+    let others: Vec<String> = others.collect();
+    text += &look_again(&others, needed(write) | 0xff);
+    text + &slow.replace("i64 %odd,", "i64 %odd.b,")
 }
 
 fn function_entry() -> Entry {
@@ -493,7 +533,7 @@ mod tests {
     #[test]
     fn a_short_range_looks_at_each_of_its_granules() {
         let body = inlined("  call void @__tsan_read_range(ptr %p, i64 24)\n");
-        assert_eq!(body.matches("load atomic i64").count(), 3, "{body}");
+        assert_eq!(body.matches("load atomic i64").count(), 6, "{body}");
         assert!(body.contains("call void @__tsan_read_range(ptr %p, i64 24)"), "{body}");
     }
 

@@ -16,6 +16,7 @@ mod containers;
 mod derived;
 mod detect;
 mod error;
+mod fetch;
 mod gate;
 mod gate_access;
 mod gate_copies;

@@ -13,16 +13,16 @@
 //!   per segment, and readers beside readers, under the lock of the granule's group;
 //! - [`check_fully`] judges conflicts, learns orders from locks, and reports.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{self, EPOCH, IDENTITY, Record, WRITE};
+use super::cell::{self, EPOCH, LOCK, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
-use super::granule::{self, GROUP, Locked, MOST_CELLS, More};
+use super::granule::{self, GROUP, Locked};
 use super::intern::{self, SITES};
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
+use super::step::{self, is_said, says};
 use super::sync;
 
 /// No more than this many records for one granule; what is dropped is counted.
@@ -57,106 +57,6 @@ pub fn cell_of(thread: &Thread, kind: Kind) -> Option<u64> {
     let write = if kind.is_write() { WRITE } else { 0 };
     let atomic = if kind.is_atomic() { ATOMIC } else { 0 };
     Some(thread.now | write | atomic)
-}
-
-/// Whether a granule's first cell already says what `new` would, so that nothing needs to be done.
-#[inline(always)]
-pub fn says(first: u64, new: u64) -> bool {
-    let needed = EPOCH | new & (BYTES | WRITE) | (!new & ATOMIC);
-    (first ^ (new & !ATOMIC)) & needed == 0
-}
-
-/// The bytes for which a cell already says what `new` would.
-#[inline(always)]
-fn said_by(cell: u64, new: u64) -> u64 {
-    let needed = EPOCH | TAG | new & WRITE | (!new & ATOMIC);
-    if (cell ^ (new & !ATOMIC)) & needed == 0 { cell & BYTES } else { 0 }
-}
-
-/// Whether these bytes are all of the access.
-#[inline(always)]
-fn is_all(said: u64, new: u64) -> bool {
-    !said & new & BYTES == 0
-}
-
-/// What is left of a remembered cell once `new` is remembered too.
-enum Left {
-    /// Nothing: `new` says it all, perhaps with these bytes added.
-    Gone(u64),
-    Cell(u64),
-    /// The two conflict and are not known to be ordered.
-    Conflict,
-}
-
-#[inline(always)]
-fn left_of(thread: &Thread, cell: u64, new: u64) -> Left {
-    if (cell ^ new) & IDENTITY == 0 {
-        return Left::Gone(cell & BYTES);
-    }
-    if cell & new & BYTES == 0 {
-        return if cell == 0 { Left::Gone(0) } else { Left::Cell(cell) };
-    }
-    let slot = cell::slot_of(cell);
-    let settled =
-        slot == thread.slot as usize || thread.clocks.weak.get(slot) >= cell::time_of(cell);
-    if !settled {
-        let conflict = (cell | new) & WRITE != 0 && cell & new & ATOMIC == 0;
-        return if conflict { Left::Conflict } else { Left::Cell(cell) };
-    }
-    let redundant = (new & WRITE != 0 || cell & WRITE == 0) && (new & ATOMIC & !cell) == 0;
-    if !redundant {
-        return Left::Cell(cell);
-    }
-    let rest = cell & !(new & BYTES);
-    if rest & BYTES == 0 { Left::Gone(0) } else { Left::Cell(rest) }
-}
-
-/// The two cells after `new`, when both were and stay inline.
-#[inline(always)]
-fn step(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)> {
-    if (first | second) & TAG != 0 {
-        return None;
-    }
-    if is_all(said_by(first, new) | said_by(second, new), new) {
-        return Some((first, second));
-    }
-    match (left_of(thread, first, new), left_of(thread, second, new)) {
-        (Left::Gone(a), Left::Gone(b)) => Some((new | a | b, 0)),
-        (Left::Gone(bytes), Left::Cell(cell)) | (Left::Cell(cell), Left::Gone(bytes)) => {
-            Some((new | bytes, cell))
-        }
-        _ => None,
-    }
-}
-
-/// Whether the granule's cells together say what `new` would. Needs no lock: a cell with the
-/// thread's own epoch is only ever made by the thread itself, and goes only when the thread says
-/// more, so it is enough that the node where it stands is still the granule's afterwards.
-#[inline(always)]
-pub fn is_said(granule: &Granule, new: u64) -> bool {
-    let first = granule.first().load(Ordering::Acquire);
-    let said = said_by(first & !TAG, new);
-    if is_all(said, new) {
-        return true;
-    }
-    let second = granule.second().load(Ordering::Acquire);
-    match More::of(second) {
-        More::None => {
-            let said = said | said_by(second, new);
-            is_all(said, new)
-                || first & TAG != 0 && is_all(said | said_beside(granule.beside(), new), new)
-        }
-        More::Node(node) | More::Shared(node) => {
-            is_all(said | node.all_now(|cell| said_by(cell, new)), new)
-                && granule.second().load(Ordering::Acquire) == second
-        }
-        More::List(_) => false,
-    }
-}
-
-#[inline(always)]
-fn said_beside(cells: &[AtomicU64; 2], new: u64) -> u64 {
-    cells.iter().fold(0, |all, cell| all | said_by(cell.load(Ordering::Relaxed), new))
 }
 
 /// Whether that holds for every byte of a range, `new` being the cell without bytes.
@@ -201,59 +101,6 @@ fn is_any_range_said(address: usize, size: usize, new: u64) -> bool {
     true
 }
 
-/// As [`step`], with any number of cells. Returns whether the access is dealt with.
-#[inline(never)]
-fn step_many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
-    let (first, second) = (locked.first(), locked.second());
-    let [third, fourth] = if first & TAG != 0 { locked.beside() } else { [0, 0] };
-    let inline = [second, third, fourth];
-    let node;
-    let more: &[u64] = match More::of(second) {
-        More::None => &inline,
-        More::Node(found) | More::Shared(found) => {
-            node = found;
-            node.cells()
-        }
-        More::List(_) => return false,
-    };
-    let mut kept = [const { MaybeUninit::<u64>::uninit() }; MOST_CELLS + 1];
-    let (mut count, mut bytes) = (0, 0);
-    for cell in [first & !TAG].iter().chain(more) {
-        match left_of(thread, *cell, new) {
-            Left::Gone(more) => bytes |= more,
-            Left::Cell(cell) => {
-                kept[count].write(cell);
-                count += 1;
-            }
-            Left::Conflict => return false,
-        }
-    }
-    // SAFETY: the first `count` were written just now.
-    let kept = unsafe { std::slice::from_raw_parts(kept.as_ptr().cast::<u64>(), count) };
-    if count > MOST_CELLS {
-        return false;
-    }
-    if count > 1
-        && let Some(shared) = thread.memo.shared(kept)
-    {
-        if first & TAG == 0 && !granule::is_owned(second) {
-            let entry = thread.memo.entry(first, second, new);
-            (entry.result, entry.known) = ((new | bytes, shared), true);
-        }
-        locked.set_shared(new | bytes, shared);
-        return true;
-    }
-    if count <= 1 && first & TAG == 0 && !granule::is_owned(second) {
-        // Back to two cells, as it will be for the neighbours.
-        let after = (new | bytes, kept.first().copied().unwrap_or(0));
-        let entry = thread.memo.entry(first, second, new);
-        (entry.result, entry.known) = (after, true);
-        locked.set(after.0, after.1);
-        return true;
-    }
-    locked.set_many(new | bytes, kept)
-}
-
 /// An access to one granule, `new` being its cell with its bytes, its site still left out, when it
 /// has one.
 #[inline]
@@ -268,57 +115,12 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 
 /// The middle path. Returns whether the access is dealt with.
 ///
-/// A transition that the thread knows takes the lock for a few instructions only. Doing without it,
-/// as TSan does, was measured: it saves nothing that could be told from noise, and loses a record
-/// when two threads come at the same instant.
+/// Doing without the lock, as TSan does, was measured: it saves a twentieth, and loses a record when two
+/// threads come at the same instant.
 #[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
     let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-    let new = new | site;
-    let mut locked = Locked::new(granule);
-    let before = (locked.first(), locked.second());
-    if before.0 & TAG == 0
-        && !granule::is_owned(before.1)
-        && let Some((first, second)) = known_step(thread, before, new)
-    {
-        locked.set(first, second);
-        return true;
-    }
-    step_many(thread, &mut locked, new)
-}
-
-/// Where a granule without cells of its own goes from `before`, when two cells suffice or the
-/// thread has seen it.
-#[inline(always)]
-fn known_step(thread: &mut Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
-    if let Some(after) = own_step(thread, before, new) {
-        return Some(after);
-    }
-    if let Some(after) = step(thread, before.0, before.1, new) {
-        return Some(after);
-    }
-    let entry = thread.memo.entry(before.0, before.1, new);
-    entry.known.then_some(entry.result)
-}
-
-/// The simplest and most frequent steps: nothing is remembered, or one plain access of the thread
-/// itself. Agrees with [`step`].
-#[inline(always)]
-fn own_step(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
-    if second != 0 || (first | new) & (ATOMIC | TAG) != 0 {
-        return None;
-    }
-    if first == 0 {
-        return Some((new, 0));
-    }
-    if cell::slot_of(first) != thread.slot as usize {
-        return None;
-    }
-    if new & WRITE == 0 && first & WRITE != 0 {
-        // A read after the thread's own write of an earlier segment: both count.
-        return ((first ^ new) & EPOCH != 0).then_some((new, first));
-    }
-    (first & !new & BYTES == 0).then_some((new, 0))
+    step::advance(thread, &mut Locked::new(granule), new | site)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -344,20 +146,16 @@ pub fn sweep(
         }
         let mut locked = Locked::new(shadow::granule_at(chunk, at));
         for (index, [first, second]) in group.iter().enumerate() {
-            let before = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+            let before = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed) & !LOCK);
             if says(before.0, new) {
                 continue;
             }
             locked.turn_to(shadow::granule_at(chunk, at + index));
             if memo.0 != before {
-                let after = match before.0 & TAG != 0 || granule::is_owned(before.1) {
-                    true => None,
-                    false => known_step(thread, before, new),
-                };
-                match after {
+                match step::next(thread, before, new) {
                     Some(after) => memo = (before, after),
                     None if is_said(&locked.granule(), new) => continue,
-                    None if step_many(thread, &mut locked, new) => continue,
+                    None if step::advance(thread, &mut locked, new) => continue,
                     None => return at + index,
                 }
             }

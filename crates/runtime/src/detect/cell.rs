@@ -1,16 +1,20 @@
 //! One remembered access in one word, its site included.
 //!
 //! ```text
-//!   63    44 43    22 21    11   10      9      8       7    0
-//!   | time   | site   | slot  | write | tag | atomic | bytes |
+//!   63     62    44 43    22 21    11   10      9      8       7    0
+//!   | lock | time   | site   | slot  | write | tag | atomic | bytes |
 //! ```
-//! The tag belongs to the place, not to the access: in a granule's second cell it means that the
-//! rest is the address of more cells, in its first cell that two more stand beside.
+//! Lock and tag belong to the place, not to the access. The tag means, in a granule's second cell, that
+//! the rest is the address of more cells, and in its first cell that two more stand beside. The lock, in
+//! the second cell of the first of four granules, is theirs: it is where an access looks anyway, and
+//! waiting for memory is what most of the time goes to where accesses go here and there.
+//!
+//! The site may stand for several, each with some of the bytes: see `joined`.
 //!
 //! Threads, times and sites beyond these bits have no cell; what they do is remembered in the wide
 //! form of a [`Record`], in a list, as exactly and more slowly.
 
-use super::shadow;
+use super::{joined, shadow};
 
 pub const BYTES: u64 = 0xff;
 pub const ATOMIC: u64 = 1 << 8;
@@ -19,15 +23,20 @@ pub const WRITE: u64 = 1 << 10;
 const SLOT_SHIFT: u32 = 11;
 const SITE_SHIFT: u32 = 22;
 const TIME_SHIFT: u32 = 44;
+const LOCK_SHIFT: u32 = 63;
+/// Somebody changes one of the four granules.
+pub const LOCK: u64 = 1 << LOCK_SHIFT;
 const SLOTS: u32 = 1 << (SITE_SHIFT - SLOT_SHIFT);
-const SITES: u32 = 1 << (TIME_SHIFT - SITE_SHIFT);
+pub const SITES: u32 = 1 << (TIME_SHIFT - SITE_SHIFT);
 /// The first time that no cell can hold.
-pub const TIMES: u64 = 1 << (64 - TIME_SHIFT);
+pub const TIMES: u64 = 1 << (LOCK_SHIFT - TIME_SHIFT);
 
 /// The bits that say who and when.
-pub const EPOCH: u64 = !0 << TIME_SHIFT | ((SLOTS as u64) - 1) << SLOT_SHIFT;
+pub const EPOCH: u64 = (TIMES - 1) << TIME_SHIFT | ((SLOTS as u64) - 1) << SLOT_SHIFT;
+/// Who, when and what: all but where in the code, and which bytes.
+pub const CLASS: u64 = EPOCH | WRITE | ATOMIC;
 /// Everything but the bytes.
-pub const IDENTITY: u64 = !(BYTES | TAG);
+pub const IDENTITY: u64 = !(BYTES | TAG | LOCK);
 
 /// Who and when, or 0 when no cell can hold it: times start at 1, so 0 equals no cell's epoch.
 pub fn epoch(slot: u32, time: u64) -> u64 {
@@ -40,7 +49,13 @@ pub fn epoch(slot: u32, time: u64) -> u64 {
 /// The site's bits, or `None` when there is no room for them.
 #[inline(always)]
 pub fn site_bits(site: u32) -> Option<u64> {
-    (site < SITES).then_some(u64::from(site) << SITE_SHIFT)
+    (site < joined::FIRST).then_some(u64::from(site) << SITE_SHIFT)
+}
+
+/// The cell with another site.
+#[inline(always)]
+pub fn with_site(cell: u64, site: u32) -> u64 {
+    cell & !(u64::from(SITES - 1) << SITE_SHIFT) | u64::from(site) << SITE_SHIFT
 }
 
 #[inline(always)]
@@ -53,7 +68,8 @@ pub fn time_of(cell: u64) -> u64 {
     cell >> TIME_SHIFT
 }
 
-fn site_of(cell: u64) -> u32 {
+#[inline(always)]
+pub fn site_of(cell: u64) -> u32 {
     (cell >> SITE_SHIFT) as u32 & (SITES - 1)
 }
 
@@ -66,10 +82,11 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn of_cell(cell: u64) -> Record {
+    /// What a cell says, once for each of its sites.
+    pub fn of_cell(cell: u64) -> impl Iterator<Item = Record> {
         let write = if cell & WRITE != 0 { shadow::TAG } else { 0 };
-        let epoch = shadow::epoch(slot_of(cell) as u32, time_of(cell));
-        Record { word: epoch | write | cell & (BYTES | ATOMIC), site: site_of(cell) }
+        let word = shadow::epoch(slot_of(cell) as u32, time_of(cell)) | write | cell & ATOMIC;
+        joined::parts_of(site_of(cell), cell & BYTES).map(move |(site, bytes)| Record { word: word | bytes, site })
     }
 
     pub fn to_cell(self) -> Option<u64> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::access::{self, Access};
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
-use super::{cell, intern, options, report, shadow, signals, sync};
+use super::{cell, intern, options, report, shadow, signals, step, sync};
 use crate::common::futex::raw_syscall;
 use crate::common::tls;
 
@@ -167,7 +167,7 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     {
         let now = tls::now() as u64;
         let new = now | write_bit(kind) | ((1u64 << SIZE) - 1) << offset;
-        if access::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
+        if step::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
             return;
         }
         return access_one(granule, address, new, pc);
@@ -202,7 +202,7 @@ fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     granule.fetch();
     let watched = new & cell::EPOCH != 0;
     // Two cells are compared when they are stepped; here it is about taking no lock for more.
-    if watched && granule.has_more() && access::is_said(&granule, new) {
+    if watched && granule.has_more() && step::is_said(&granule, new) {
         return;
     }
     let Some(mut thread) = enter() else { return };
@@ -230,11 +230,21 @@ fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
 /// An access of 16 bytes, as vector code makes.
 #[inline(always)]
 pub fn access_pair(address: usize, kind: Kind, pc: usize) {
-    let now = tls::now() as u64;
-    if now != 0 && access::is_range_said(address, 16, now | write_bit(kind)) {
-        return;
+    let new = tls::now() as u64 | write_bit(kind) | cell::BYTES;
+    if address & 7 == 0
+        && let (Some(first), Some(second)) = (shadow::existing(address), shadow::existing(address + 8))
+    {
+        access_unless_said(first, address, new, pc);
+        return access_unless_said(second, address + 8, new, pc);
     }
-    access_slow(address, 16, kind, pc);
+    access_range(address, 16, kind, pc);
+}
+
+#[inline(always)]
+fn access_unless_said(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
+    if new & cell::EPOCH == 0 || !step::says(granule.first().load(Ordering::Relaxed), new) {
+        access_one(granule, address, new, pc);
+    }
 }
 
 pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {

@@ -1,19 +1,20 @@
 //! A granule under its lock: the cells it holds, inline or in a node or list.
 //!
 //! Two cells are inline: the newest access first, where the fast path looks, and the one before it.
-//! Two more stand beside, at a place that the address alone tells: zstd's tables of 4-byte numbers are
-//! read and written by many places of the code, and nodes for their granules, with shared ones made
-//! too readily, took a fifth of its memory (105 MB with them, 82 MB without). More make the second one point to a node of up to 63 cells, or to a list of any length in
-//! the wide form. A node belongs to its granule, or is shared by many that remember the same; a
-//! shared one never changes and is never freed, so it may be read without the lock.
+//! Two more stand beside, at a place that the address alone tells: nodes for tables of small numbers, which
+//! many places of the code read and write, would fill memory. More make the second one point to a node of
+//! up to 63 cells, or to a list of any length in the wide form. A node belongs to its granule, or is
+//! shared by many that remember the same; a shared one never changes and is never freed, so it may be
+//! read without the lock.
 //!
 //! One lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
-//! operation for 32 bytes. It stands apart from the cells, so that the fast path never sees it.
+//! operation for 32 bytes. It is a bit of that line, which the fast path does not look at.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::arch::asm;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::cell::{Record, TAG};
+use super::cell::{LOCK, Record, TAG};
 use super::shadow::Granule;
 
 /// Set in the child of a fork: a granule's lock may belong to a thread that is not there.
@@ -22,17 +23,37 @@ pub static FORKED: AtomicBool = AtomicBool::new(false);
 /// Granules under one lock.
 pub const GROUP: usize = 4;
 
+/// Sets the lock's bit; whether it was set. One instruction, which the compiler makes a loop of.
+#[inline(always)]
+fn set(word: &AtomicU64) -> bool {
+    let was: u8;
+    // SAFETY: an atomic update of a live word.
+    unsafe {
+        asm!(
+            "lock bts qword ptr [{word}], {bit}",
+            "setc {was}",
+            word = in(reg) word.as_ptr(),
+            bit = const LOCK.ilog2(),
+            was = out(reg_byte) was,
+            options(nostack)
+        );
+    }
+    was != 0
+}
+
 #[inline]
-fn lock(word: &AtomicU8) {
-    if word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+fn lock(word: &AtomicU64) {
+    if set(word) {
         wait(word);
     }
 }
 
 #[cold]
-fn wait(word: &AtomicU8) {
+fn wait(word: &AtomicU64) {
     let mut spins = 0u32;
-    while word.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+    while word.load(Ordering::Relaxed) & LOCK != 0
+        || set(word)
+    {
         spins += 1;
         if spins < 64 {
             std::hint::spin_loop();
@@ -64,13 +85,14 @@ impl Locked {
 
     #[inline(always)]
     pub fn second(&self) -> u64 {
-        self.granule.second().load(Ordering::Relaxed)
+        self.granule.second().load(Ordering::Relaxed) & !LOCK
     }
 
     #[inline(always)]
     pub fn set(&mut self, first: u64, second: u64) {
+        let lock = if self.granule.has_lock() { LOCK } else { 0 };
         // Shared nodes are read without the lock, and so are the cells beside.
-        self.granule.second().store(second, Ordering::Release);
+        self.granule.second().store(second | lock, Ordering::Release);
         self.granule.first().store(first, Ordering::Release);
     }
 
@@ -93,7 +115,7 @@ impl Locked {
     }
 
     /// Puts two or three cells behind the new first one, without a node.
-    fn set_beside(&mut self, first: u64, second: u64, more: &[u64]) {
+    pub fn set_beside(&mut self, first: u64, second: u64, more: &[u64]) {
         let cells = self.granule.beside();
         cells[0].store(more.first().copied().unwrap_or(0), Ordering::Relaxed);
         cells[1].store(more.get(1).copied().unwrap_or(0), Ordering::Relaxed);
@@ -110,7 +132,7 @@ impl Locked {
         let mut records = Vec::with_capacity(8);
         let mut add = |cell: u64| {
             if cell != 0 {
-                records.push(Record::of_cell(cell));
+                records.extend(Record::of_cell(cell));
             }
         };
         add(first);
@@ -210,7 +232,9 @@ impl Locked {
 impl Drop for Locked {
     #[inline(always)]
     fn drop(&mut self) {
-        self.granule.lock().store(0, Ordering::Release);
+        // Nobody else changes it meanwhile: whoever waits sets the bit that is set.
+        let word = self.granule.lock();
+        word.store(word.load(Ordering::Relaxed) & !LOCK, Ordering::Release);
     }
 }
 

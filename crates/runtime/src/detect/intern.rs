@@ -130,6 +130,7 @@ pub static SITES: Interner = Interner::new(16 << 20);
 pub static LOCKSETS: Interner = Interner::new(1 << 20);
 
 pub fn initialize() {
+    super::joined::JOINED.initialize();
     CONTEXTS.initialize();
     SITES.initialize();
     LOCKSETS.initialize();

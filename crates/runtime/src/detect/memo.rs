@@ -7,7 +7,8 @@
 //! thread's segment. A set of cells that keeps coming back gets a shared node: the granules then
 //! differ from inline ones in nothing but the price of that one node.
 
-use super::granule;
+use super::cell::{self, BYTES};
+use super::{granule, joined};
 
 /// How often a set of cells must have come before it is shared. Array code brings the same ones by
 /// the thousand; tables that are accessed here and there bring many sets a few times each, and
@@ -15,6 +16,7 @@ use super::granule;
 const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
+const JOINED: usize = 1024;
 
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -35,6 +37,8 @@ struct Set {
 }
 
 pub struct Memo {
+    /// Sites that were joined lately: what names them, and the site that stands for both.
+    joined: [(u64, u32); JOINED],
     entries: [Entry; ENTRIES],
     sets: [Set; SETS],
 }
@@ -43,7 +47,22 @@ impl Memo {
     pub const fn new() -> Memo {
         let empty = Entry { key: (0, 0, 0), result: (0, 0), known: false };
         let unseen = Set { hash: 0, count: 0, shared: 0 };
-        Memo { entries: [empty; ENTRIES], sets: [unseen; SETS] }
+        Memo { joined: [(0, 0); JOINED], entries: [empty; ENTRIES], sets: [unseen; SETS] }
+    }
+
+    /// The site of both cells, the older one's bytes staying where they are from; `None` without room.
+    #[inline(always)]
+    pub fn joined(&mut self, older: u64, newer: u64) -> Option<u32> {
+        let (old, new) = (cell::site_of(older), cell::site_of(newer));
+        let added = newer & !older & BYTES;
+        let sites = u64::from(old) << 22 | u64::from(new);
+        let key = sites << 16 | (older & BYTES) << 8 | added;
+        let at = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - JOINED.ilog2());
+        let known = &mut self.joined[at as usize];
+        if known.0 != key {
+            *known = (key, joined::join(old, older & BYTES, new, added)?);
+        }
+        Some(known.1)
     }
 
     /// The entry of a transition, made anew when another one has its place.

@@ -15,7 +15,7 @@
 //! The tag means that the access was a write.
 
 use std::arch::global_asm;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::granule::GROUP;
 use crate::common::real::raw_mmap;
@@ -53,8 +53,6 @@ const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
 #[repr(C)]
 pub struct Chunk {
     cells: [[AtomicU64; 2]; GRANULES],
-    /// One for each group of granules.
-    locks: [AtomicU8; GRANULES / GROUP],
     sync: [AtomicU32; GRANULES],
     /// How many nodes or lists and synchronisation objects each page of the program has: none means that
     /// its shadow may be dropped without looking.
@@ -143,20 +141,23 @@ impl Granule {
 
     /// The lock of the granule's group.
     #[inline(always)]
-    pub fn lock(&self) -> &'static AtomicU8 {
-        &self.chunk.locks[self.index / GROUP]
+    pub fn lock(&self) -> &'static AtomicU64 {
+        &self.chunk.cells[self.index & !(GROUP - 1)][1]
     }
 
-    /// Asks for the lines that an access may need besides the two cells.
+    /// Whether the group's lock is in this granule.
+    #[inline(always)]
+    pub fn has_lock(&self) -> bool {
+        self.index.is_multiple_of(GROUP)
+    }
+
+    /// Asks for the line that an access may need besides the two cells.
     #[inline(always)]
     pub fn fetch(&self) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint, which reads nothing.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>((&raw const *self.lock()).cast());
-            if self.first().load(Ordering::Relaxed) & TAG != 0 {
-                _mm_prefetch::<_MM_HINT_T0>(self.beside().as_ptr().cast());
-            }
+        if self.first().load(Ordering::Relaxed) & TAG != 0 {
+            // SAFETY: a hint, which reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.beside().as_ptr().cast()) };
         }
     }
 

@@ -312,9 +312,12 @@ impl Thread {
     #[inline(never)]
     fn find_site(&mut self, pc: usize) -> u32 {
         let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
-        let id = SITES.intern(pc as u64, key).unwrap_or(0);
-        self.site_cache[Self::place_of_site(pc, key)] = (pc as u64, key, id);
-        id
+        // The first access of each call comes here, most of them known.
+        let cached = &mut self.site_cache[Self::place_of_site(pc, key)];
+        if cached.0 != pc as u64 || cached.1 != key {
+            *cached = (pc as u64, key, SITES.intern(pc as u64, key).unwrap_or(0));
+        }
+        cached.2
     }
 
     pub fn hold(&mut self, address: usize, read_mode: bool, site: u32) {
