@@ -4,6 +4,7 @@
 //! computed from strongly connected components and not from back edges.
 
 use racewarden_ir::{BlockId, Function, Op};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 pub type Edges = SmallVec<[u32; 2]>;
@@ -234,8 +235,18 @@ impl Cfg {
 }
 
 fn successors_of(op: &Op, out: &mut Edges) {
+    // A switch of a generated parser may have thousands of cases.
+    let mut seen: FxHashSet<u32> = FxHashSet::default();
     let mut push = |block: BlockId| {
-        if !out.contains(&block.0) {
+        let known = match out.len() {
+            0..8 => out.contains(&block.0),
+            8 => {
+                seen.extend(out.iter().copied());
+                !seen.insert(block.0)
+            }
+            _ => !seen.insert(block.0),
+        };
+        if !known {
             out.push(block.0);
         }
     };

@@ -137,6 +137,70 @@ fn a_function_of_a_million_instructions_is_checked() {
     assert_eq!(objects(&report), ["bare"]);
 }
 
+/// A program in LLVM's textual form whose threads run `work`.
+fn threaded(work: &str) -> String {
+    format!(
+        "target triple = \"x86_64-pc-linux-gnu\"\n@steady = internal global i32 0\n\
+         @bare = internal global i32 0\n\
+         declare i32 @pthread_create(ptr, ptr, ptr, ptr)\ndeclare i32 @pthread_join(i64, ptr)\n\
+         {work}\n\
+         define i32 @main() {{\n  %t = alloca i64\n\
+           %r = call i32 @pthread_create(ptr %t, ptr null, ptr @work, ptr null)\n\
+           %q = call ptr @work(ptr null)\n  %h = load i64, ptr %t\n\
+           %j = call i32 @pthread_join(i64 %h, ptr null)\n  ret i32 0\n}}\n"
+    )
+}
+
+/// A table of a parser or an interpreter: as many ways out of one block, and into another.
+#[test]
+fn a_switch_with_tens_of_thousands_of_cases_is_checked() {
+    let (mut cases, mut blocks, mut ways) = (String::new(), String::new(), String::new());
+    for case in 0..60_000 {
+        let _ = writeln!(cases, "    i32 {case}, label %b{case}");
+        let _ = writeln!(blocks, "b{case}:\n  br label %out");
+        let _ = write!(ways, ", [{case}, %b{case}]");
+    }
+    let text = threaded(&format!(
+        "define internal ptr @work(ptr %p) {{\nentry:\n  %v = load i32, ptr @steady\n\
+           switch i32 %v, label %none [\n{cases}  ]\nnone:\n  br label %out\n{blocks}\
+         out:\n  %x = phi i32 [-1, %none]{ways}\n  store i32 %x, ptr @bare\n  ret ptr %p\n}}\n"
+    ));
+    let report = checked("switch.ll", &text);
+    assert_eq!(objects(&report), ["bare"]);
+}
+
+#[test]
+fn a_hundred_thousand_places_that_race_are_not_compared_one_by_one() {
+    let mut stores = String::new();
+    for number in 0..100_000 {
+        let _ = writeln!(stores, "  store i32 {number}, ptr @bare");
+    }
+    let work = format!("define internal ptr @work(ptr %p) {{\n{stores}  ret ptr %p\n}}");
+    let report = checked("places.ll", &threaded(&work));
+    assert_eq!(objects(&report), ["bare"]);
+    assert!(report.notes.iter().any(|note| note.text.contains("further pairs")));
+}
+
+#[test]
+fn a_chain_of_tens_of_thousands_of_calls_is_followed() {
+    let mut work =
+        "define internal void @f0(i32 %n) {\n  store i32 %n, ptr @bare\n  ret void\n}\n".to_owned();
+    let last = 50_000;
+    for depth in 1..=last {
+        let _ = writeln!(
+            work,
+            "define internal void @f{depth}(i32 %n) {{\n  call void @f{}(i32 %n)\n  ret void\n}}",
+            depth - 1
+        );
+    }
+    let _ = writeln!(
+        work,
+        "define internal ptr @work(ptr %p) {{\n  call void @f{last}(i32 1)\n  ret ptr %p\n}}"
+    );
+    let report = checked("deep.ll", &threaded(&work));
+    assert_eq!(objects(&report), ["bare"]);
+}
+
 /// Every place that races is named, but not every pair of them.
 #[test]
 fn thousands_of_places_that_race_do_not_make_millions_of_candidates() {

@@ -153,7 +153,7 @@ fn starters(count: usize) -> String {
 
 #[test]
 fn a_chain_of_creators_costs_two_contexts_for_each_thread() {
-    for count in [20, 60] {
+    for count in [20, 60, 600] {
         let Cost { contexts, state, threads } = cost(&starters(count));
         let count = count as u64;
         assert_eq!(threads, count + 1);

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use racewarden_finding::LockMode;
-use racewarden_ir::{AtomicOrder, Callee, Op, Value};
+use racewarden_ir::{AtomicOrder, Callee, Function, Op, Value};
+use rustc_hash::FxHashMap;
 
 use super::{Flow, MAX_PATHS, is_address};
 use crate::effects::Effect;
@@ -20,6 +21,7 @@ impl Flow<'_> {
             return Vec::new();
         }
         let last = &self.function.instructions[end - 1].op;
+        let cases = cases_of(last);
         let mut result = Vec::new();
         for to in self.cfg.successors[block as usize].clone() {
             let mut taken = Vec::new();
@@ -28,7 +30,7 @@ impl Flow<'_> {
             let leaving = if unwinds { self.thrown.clone() } else { paths.clone() };
             for path in &leaving {
                 let mut path = path.clone();
-                if self.takes(last, to, &mut path) {
+                if self.takes(last, &cases, to, &mut path) {
                     self.pass_guards(&mut path);
                     self.cross(block, to, &mut path);
                     taken.push(path);
@@ -91,7 +93,7 @@ impl Flow<'_> {
     }
 
     /// Adds what the branch says; `false` when the path contradicts it.
-    pub(super) fn takes(&self, last: &Op, to: u32, path: &mut Path) -> bool {
+    fn takes(&self, last: &Op, of_switch: &Cases<'_>, to: u32, path: &mut Path) -> bool {
         match last {
             Op::Branch { condition, then, otherwise } if then != otherwise => {
                 match self.sym(condition) {
@@ -101,14 +103,14 @@ impl Flow<'_> {
             }
             Op::Switch { value, cases, default } => {
                 let Some(sym) = self.sym(value) else { return true };
-                let here: Vec<&Value> =
-                    cases.iter().filter(|case| case.block.0 == to).map(|c| &c.value).collect();
-                match (here.as_slice(), default.0 == to) {
-                    ([case], false) => match self.sym(case).and_then(|case| case.as_constant()) {
-                        Some(value) => path.assume(&sym, Fact::Equals(value)),
-                        None => true,
-                    },
-                    ([], true) if cases.len() == 1 => {
+                match (of_switch.get(&to), default.0 == to) {
+                    (Some(Some(case)), false) => {
+                        match self.sym(case).and_then(|case| case.as_constant()) {
+                            Some(value) => path.assume(&sym, Fact::Equals(value)),
+                            None => true,
+                        }
+                    }
+                    (None, true) if cases.len() == 1 => {
                         match self.sym(&cases[0].value).and_then(|case| case.as_constant()) {
                             Some(value) => path.assume(&sym, Fact::Differs(value)),
                             None => true,
@@ -133,7 +135,12 @@ impl Flow<'_> {
         let mut updates: Vec<(u32, Option<Sym>, Option<Fact>)> = Vec::new();
         for inst in block.start.0..block.end.0 {
             let Op::Phi { incoming } = &self.function.instructions[inst as usize].op else { break };
-            let value = incoming.iter().find(|edge| edge.block.0 == from).map(|e| &e.value);
+            let value = match self.wide_phis.get(&(inst, from)) {
+                Some(number) => incoming.get(*number as usize),
+                None if incoming.len() > WIDE => None,
+                None => incoming.iter().find(|edge| edge.block.0 == from),
+            };
+            let value = value.map(|edge| &edge.value);
             let sym = value.and_then(|value| self.sym(value));
             let fact = sym.as_ref().and_then(|sym| {
                 if is_address(sym) { Some(Fact::Differs(0)) } else { path.fact(sym) }
@@ -165,6 +172,37 @@ impl Flow<'_> {
             }
         }
     }
+}
+
+/// By block, the case that leads there; `None` when there are several.
+type Cases<'a> = FxHashMap<u32, Option<&'a Value>>;
+
+fn cases_of(last: &Op) -> Cases<'_> {
+    let mut found = Cases::default();
+    if let Op::Switch { cases, .. } = last {
+        for case in cases {
+            let value = Some(&case.value);
+            found.entry(case.block.0).and_modify(|known| *known = None).or_insert(value);
+        }
+    }
+    found
+}
+
+/// Ways into a block past which a phi's value is not searched for along all of them.
+const WIDE: usize = 32;
+
+/// Of each phi with more than [`WIDE`] ways, by the block it is entered from, the number of the way.
+pub(super) fn wide_phis(function: &Function) -> FxHashMap<(u32, u32), u32> {
+    let mut found = FxHashMap::default();
+    for (inst, instruction) in (0u32..).zip(&function.instructions) {
+        let Op::Phi { incoming } = &instruction.op else { continue };
+        if incoming.len() > WIDE {
+            for (number, edge) in (0u32..).zip(incoming) {
+                found.entry((inst, edge.block.0)).or_insert(number);
+            }
+        }
+    }
+    found
 }
 
 /// Adds the condition to the path; `false` when the path contradicts it.

@@ -82,6 +82,7 @@ pub struct Flow<'a> {
     thrown: Vec<Path>,
     /// Atomic loads of once controls: a value other than zero says that it was done.
     guards: Vec<(Sym, Held)>,
+    wide_phis: FxHashMap<(u32, u32), u32>,
 }
 
 struct FunctionOracle<'a> {
@@ -144,6 +145,7 @@ pub fn analyse(
         returned: Vec::new(),
         thrown: Vec::new(),
         guards: Vec::new(),
+        wide_phis: edges::wide_phis(function),
     };
     flow.find_range_joins();
     flow.find_guards();

@@ -13,6 +13,7 @@
 
 mod apart;
 mod bundles;
+mod crowd;
 mod guards;
 
 use std::collections::BTreeMap;
@@ -86,6 +87,8 @@ struct Found {
     best: FxHashMap<(SpotId, SpotId), Best>,
     /// Places that are in some candidate.
     listed: FxHashSet<SpotId>,
+    /// The places that each is in a candidate with.
+    partners: FxHashMap<SpotId, Vec<SpotId>>,
     more: u64,
     left_out: u64,
     looked: u64,
@@ -383,6 +386,9 @@ impl Search<'_> {
         same: bool,
         found: &mut Found,
     ) {
+        if left.len().saturating_mul(right.len()) > crowd::MAX_PLAIN {
+            return self.crowd(object, (left, right), same, found);
+        }
         for (position, a) in left.iter().enumerate() {
             for (later, b) in right.iter().enumerate().skip(if same { position } else { 0 }) {
                 self.group(object, (a, b), same && later == position, found);
@@ -464,6 +470,10 @@ impl Search<'_> {
             }
             None => {
                 found.listed.extend([spots.0, spots.1]);
+                if !found.best.contains_key(&spots) {
+                    found.partners.entry(spots.0).or_default().push(spots.1);
+                    found.partners.entry(spots.1).or_default().push(spots.0);
+                }
                 found.keep(spots, best);
                 return true;
             }

@@ -18,6 +18,7 @@ mod tables;
 use std::borrow::Cow;
 
 use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use build::build;
@@ -87,7 +88,7 @@ impl PointsTo {
             .collect();
         self.blob_set = solver.blob().map(&mut set_of);
         self.sets = lists
-            .into_iter()
+            .into_par_iter()
             .map(|list| {
                 let mut places: Box<[Location]> =
                     list.iter().map(|&id| solver.locations.get(id)).collect();

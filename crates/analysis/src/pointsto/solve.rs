@@ -260,7 +260,8 @@ impl Solver {
             if delta.is_empty() {
                 continue;
             }
-            delta.sort_unstable();
+            // Sorted pieces, one behind the other: this sort takes them as they are.
+            delta.sort();
             let targets = std::mem::take(&mut self.edges[node]);
             for &to in &targets {
                 if self.find(to) != node as Node {
