@@ -9,9 +9,12 @@
 //! - *of two*: what two idle cores would give, on whatever machine: the processor time of all threads
 //!   of a check on two, over that of the first, which does what is not shared out, and the busiest
 //!   other. Waiting for a last large piece does not show in it.
+//!
+//! Programs of fifty lines are checked from their bitcode, and by the command from their sources.
 
 mod edits;
 mod programs;
+mod small;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -139,7 +142,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     }
     real_programs(scratch.path(), &subjects)?;
     if all {
-        small_program(scratch.path())?;
+        small::run(&arguments.places, scratch.path())?;
         family(scratch.path())?;
     }
     Ok(())
@@ -278,53 +281,6 @@ fn real_programs(scratch: &Path, subjects: &[Subject]) -> anyhow::Result<()> {
         );
         println!("    {}", table::in_words(&one.said));
     }
-    Ok(())
-}
-
-/// The best of five, because each run takes hundredths of a second.
-fn best(mut run: impl FnMut() -> anyhow::Result<f64>) -> anyhow::Result<f64> {
-    let mut best = f64::INFINITY;
-    for _ in 0..5 {
-        best = best.min(run()?);
-    }
-    Ok(best)
-}
-
-/// What a save costs: a program of about fifty lines against compiling it.
-fn small_program(scratch: &Path) -> anyhow::Result<()> {
-    let mut text = "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
-        struct node { int key; struct node *next; };\nstatic struct node *list;\n"
-        .to_owned();
-    for number in 0..5 {
-        text += &format!(
-            "static void add{number}(int key) {{\n\
-               struct node *n = malloc(sizeof *n);\n\
-               n->key = key + {number};\n\
-               pthread_mutex_lock(&lock);\n\
-               n->next = list;\n  list = n;\n\
-               pthread_mutex_unlock(&lock);\n}}\n"
-        );
-    }
-    text += "static void *work(void *p) { add0(1); add1(2); add2(3); add3(4); return p; }\n\
-        int main(void) {\n  pthread_t t;\n  pthread_create(&t, 0, work, 0);\n  add4(5);\n\
-          pthread_join(t, 0);\n  printf(\"%d\\n\", list->key);\n  return 0;\n}\n";
-    let source = scratch.join("small.c");
-    std::fs::write(&source, &text)?;
-    let bitcode = scratch.join("small.bc");
-    compile(&source, &bitcode, &[])?;
-    let object = scratch.join("small.o");
-    let compiling = best(|| {
-        let mut clang = Command::new("clang-22");
-        Ok(cost(clang.args(["-O1", "-c", "-w"]).arg(&source).arg("-o").arg(&object))?.seconds)
-    })?;
-    let subject = Subject { name: "small".to_owned(), files: vec![bitcode], api: false };
-    let checking = best(|| Ok(cost(&mut worker(&subject, 1)?)?.seconds))?;
-    println!(
-        "{} lines: clang-22 -O1 -c {compiling:.3}s, check of the bitcode {checking:.3}s, {:.2}x",
-        text.lines().count(),
-        checking / compiling,
-    );
     Ok(())
 }
 
