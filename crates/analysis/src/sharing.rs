@@ -247,8 +247,17 @@ impl<'a> Scan<'a> {
                 Effect::Join { .. } | Effect::Create { .. } | Effect::MoveHandle { .. }
             )
         });
+        let sends = effects.iter().any(|effect| matches!(effect, Effect::Send { .. }));
         for effect in effects {
             match effect {
+                // Whoever reads from a descriptor learns the addresses that were written to it.
+                Effect::Access { pointer, write: false, .. } if sends => {
+                    if let Some(value) = arguments.get(pointer as usize) {
+                        let points = self.points(id, value);
+                        let sent = points.iter().flat_map(|at| self.points.successors(at.object));
+                        self.roots.extend(sent.collect::<Vec<_>>());
+                    }
+                }
                 Effect::Access { pointer, write: true, length, .. } => {
                     let size = match length {
                         Length::Bytes(bytes) => bytes,

@@ -530,6 +530,10 @@ impl Flow<'_> {
     ) {
         let name = LockName::Argument(control);
         let Some(mut held) = self.lock(inst, name, arguments, LockMode::Read, 1) else { return };
+        // Whoever makes the control object anew lets the function run again.
+        if let Some(value) = arguments.get(control as usize) {
+            self.access(inst, control as u8, value, 4, AccessKind::Read, true);
+        }
         let targets = self.env.points.entries.get(&(self.id, inst)).cloned().unwrap_or_default();
         let before = paths.clone();
         for target in targets {

@@ -69,6 +69,8 @@ struct Builder<'a> {
     specific: Node,
     /// What threads leave to those who wait for them, whichever thread it is.
     results: Node,
+    /// Addresses that are written to a descriptor, whichever it is.
+    sent: Node,
     /// Steps of pointers that walk, in the function that is looked at.
     repeated: FxHashSet<u32>,
 }
@@ -96,7 +98,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     let unknown = at(&mut solver, ObjectKind::Unknown, 0, 1);
     let api_location = at(&mut solver, ObjectKind::Api, 0, 0);
     let blob = at(&mut solver, ObjectKind::Blob, 0, 1);
-    let (exceptions, specific, results) = (solver.node(), solver.node(), solver.node());
+    let [exceptions, specific, results, sent] = std::array::from_fn(|_| solver.node());
     let mut builder = Builder {
         program,
         effects,
@@ -118,6 +120,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         exceptions,
         specific,
         results,
+        sent,
         repeated: FxHashSet::default(),
     };
     builder.initializers();
@@ -393,6 +396,7 @@ impl Builder<'_> {
             Op::Store { address, value, size, .. } if *size >= 8 => {
                 self.store(f, address, value, *size > 8);
             }
+            Op::Store { address, value, size: 1, .. } => self.copy_bytes(f, address, value),
             Op::AtomicRmw { address, value, size, .. } if *size >= 8 => {
                 self.store(f, address, value, false);
                 if let Some(address) = self.node(f, address) {
@@ -542,6 +546,7 @@ impl Builder<'_> {
             for effect in effects {
                 self.effect(place, target, effect, arguments, nodes, own);
             }
+            self.exchange(effects, nodes);
             return;
         }
         self.pass_to_body(target, nodes, own);

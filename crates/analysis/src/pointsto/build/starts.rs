@@ -1,7 +1,10 @@
-//! What a new thread runs, and with which arguments.
+//! What a new thread runs and with which arguments, and how addresses get around otherwise: through
+//! descriptors, and byte by byte.
+
+use racewarden_ir::{FunctionId, Op, Value};
 
 use super::{Binding, Builder};
-use crate::effects::Entry;
+use crate::effects::{Effect, Entry};
 use crate::pointsto::CallSite;
 use crate::pointsto::solve::{Node, Watch};
 use crate::pointsto::tables::Only;
@@ -10,6 +13,36 @@ use crate::pointsto::tables::Only;
 const DELETING: u64 = 8;
 
 impl Builder<'_> {
+    /// What is written to a descriptor may be read from any.
+    pub(super) fn exchange(&mut self, effects: &[Effect], nodes: &[Option<Node>]) {
+        let sends = effects.iter().any(|effect| matches!(effect, Effect::Send { .. }));
+        let receives = effects.iter().any(|effect| matches!(effect, Effect::Receive { .. }));
+        for effect in effects.iter().filter(|_| sends || receives) {
+            let Effect::Access { pointer, write, .. } = effect else { continue };
+            let Some(buffer) = nodes.get(*pointer as usize).copied().flatten() else { continue };
+            let inside = self.solver.node();
+            self.solver.watch(buffer, Watch::Shift { to: inside, offset: 0, stride: 1 });
+            if *write && receives {
+                self.solver.watch(inside, Watch::Store { from: self.sent, wide: true });
+            } else if !*write && sends {
+                self.solver.watch(inside, Watch::Load { to: self.sent, wide: true });
+            }
+        }
+    }
+
+    /// A byte that goes from one place to another may be one of an address.
+    pub(super) fn copy_bytes(&mut self, f: FunctionId, address: &Value, value: &Value) {
+        let Value::Inst(load) = value else { return };
+        let Op::Load { address: from, size: 1, .. } =
+            &self.program.module.function(f).inst(*load).op
+        else {
+            return;
+        };
+        if let (Some(to), Some(from)) = (self.node(f, address), self.node(f, from)) {
+            self.solver.copy_memory(to, from, 0);
+        }
+    }
+
     pub(super) fn create(
         &mut self,
         place: CallSite,
