@@ -16,10 +16,10 @@
 //!
 //! Not seen: parts that are computed by division, numbers that are drawn from a counter.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{Callee, Op, Value};
+use racewarden_ir::{Callee, FunctionId, Op, Value};
 use rustc_hash::FxHashMap;
 
 use crate::cfg::Cfg;
@@ -171,6 +171,8 @@ type Known = FxHashMap<(RootId, i64, u64), Option<(Sym, i64)>>;
 #[derive(Default)]
 pub struct Handed {
     known: Mutex<Known>,
+    /// The context of each function that has one alone.
+    contexts: OnceLock<FxHashMap<FunctionId, Option<ContextId>>>,
 }
 
 /// A create call in a loop of a function that runs once.
@@ -332,6 +334,18 @@ impl Whole<'_> {
             .find_map(|phi| Some((phi, induction(body, cfg, syms, &module.types, phi)?)))
     }
 
+    /// The one context that the function is entered in.
+    fn only_context(&self, function: FunctionId) -> Option<ContextId> {
+        let contexts = self.handed.contexts.get_or_init(|| {
+            let mut found: FxHashMap<FunctionId, Option<ContextId>> = FxHashMap::default();
+            for (id, context) in (0u32..).zip(&self.instantiation.contexts) {
+                found.entry(context.function).and_modify(|known| *known = None).or_insert(Some(id));
+            }
+            found
+        });
+        contexts.get(&function).copied().flatten()
+    }
+
     /// The loop that creates the root's threads, one in each round.
     fn rounds(&self, root: RootId) -> Option<Rounds<'_>> {
         let instantiation = self.instantiation;
@@ -341,8 +355,7 @@ impl Whole<'_> {
         if create.any_chain || data.births.iter().any(|(parent, _)| *parent != MAIN) {
             return None;
         }
-        let mut own = (0u32..).zip(&instantiation.contexts).filter(|(_, c)| c.function == function);
-        let (Some((context, _)), None) = (own.next(), own.next()) else { return None };
+        let context = self.only_context(function)?;
         if !self.unique[context as usize] || instantiation.contexts[context as usize].merged {
             return None;
         }
@@ -374,8 +387,11 @@ impl Whole<'_> {
     /// Whether the creator works on the part of a thread that it has joined before, in the same round of
     /// a loop whose counter finds the thread's handle as the counter of the creating loop put it away.
     fn is_over(&self, creator: &GuardedAccess, thread: &GuardedAccess) -> Option<bool> {
+        if creator.root != MAIN {
+            return None;
+        }
         let rounds = self.rounds(thread.root)?;
-        if creator.root != MAIN || creator.context != rounds.context {
+        if creator.context != rounds.context {
             return None;
         }
         let part = self.share(thread).filter(|part| part.number == Some(Number::Argument))?;
@@ -525,7 +541,7 @@ impl Whole<'_> {
     fn is_only_write(
         &self,
         root: RootId,
-        (function, store): (racewarden_ir::FunctionId, u32),
+        (function, store): (FunctionId, u32),
         address: &Value,
         size: u64,
     ) -> bool {

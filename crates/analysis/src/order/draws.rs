@@ -65,6 +65,8 @@ type Counters = FxHashMap<(Location, u64), Option<Arc<Counter>>>;
 pub struct Drawn {
     counters: Mutex<Counters>,
     loads: Mutex<FxHashMap<CallSite, bool>>,
+    /// Whether a function stores to a word.
+    stored: Mutex<FxHashMap<(FunctionId, Location), bool>>,
 }
 
 /// Scales past this are not looked at.
@@ -99,6 +101,10 @@ impl Whole<'_> {
             _ => return None,
         };
         let word = self.word_at(site.0, address)?;
+        // To look through all accesses is not cheap.
+        if !by_itself && !self.is_stored_here(site, word) {
+            return None;
+        }
         let counter = self.counter(word, size)?;
         if by_itself != counter.stores.is_empty() {
             return None;
@@ -113,6 +119,21 @@ impl Whole<'_> {
             [at] if at.stride == 0 && self.singletons[at.object as usize] => Some(*at),
             _ => None,
         }
+    }
+
+    /// Whether the function of the load also stores to the word.
+    fn is_stored_here(&self, load: CallSite, word: Location) -> bool {
+        let known = || self.drawn.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&(load.0, word)) {
+            return *found;
+        }
+        let body = self.instantiation.program.module.function(load.0);
+        let found = body.instructions.iter().any(|instruction| {
+            matches!(&instruction.op, Op::Store { address, .. }
+                if self.word_at(load.0, address) == Some(word))
+        });
+        known().insert((load.0, word), found);
+        found
     }
 
     fn counter(&self, word: Location, size: u64) -> Option<Arc<Counter>> {

@@ -53,12 +53,15 @@ impl Handoff {
             && before.nodes.iter().all(|node| !self.announced[*node as usize])
     }
 
-    /// The same through a third thread, which tells the second only after the first has told it.
-    pub fn orders_through(&self, later: &Handoff, before: &Stand, after: &Stand) -> bool {
+    /// Whether the access comes after all that the owner did and learnt before it told.
+    pub fn passes_on_to(&self, after: &Stand) -> bool {
+        !self.tells.is_empty() && self.is_told(after)
+    }
+
+    /// Whether the access comes before what a third thread tells, which was told of it itself.
+    pub fn orders_through(&self, later: &Handoff, before: &Stand) -> bool {
         let told = later.owner.and_then(|third| self.told.get(&third));
         self.comes_before(before)
-            && later.is_told(after)
-            && !later.tells.is_empty()
             && told.is_some_and(|told| later.tells.iter().all(|node| told[*node as usize]))
     }
 }

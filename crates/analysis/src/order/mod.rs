@@ -122,10 +122,10 @@ impl Digest for Handoffs {
             );
         }
         let through = |x: &Stand, y: &Stand| {
-            let late = |first: &handoff::Handoff| {
-                facts.handoffs.iter().any(|later| first.orders_through(later, x, y))
-            };
-            facts.handoffs.iter().any(late)
+            let late: Vec<_> = facts.handoffs.iter().filter(|h| h.passes_on_to(y)).collect();
+            let is_first =
+                |first: &handoff::Handoff| late.iter().any(|later| first.orders_through(later, x));
+            !late.is_empty() && facts.handoffs.iter().any(is_first)
         };
         if through(&x, &y) || through(&y, &x) {
             return Some("a third thread comes between, told and telling".to_owned());
