@@ -22,7 +22,7 @@ use std::sync::Arc;
 use racewarden_ir::{ArgId, FunctionId, Op, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::callgraph::effects_of_call;
+use crate::callgraph::{CallGraph, effects_of_call};
 use crate::contexts::{ContextId, Instantiation};
 use crate::effects::{Effect, Effects};
 use crate::lives::Parts;
@@ -84,6 +84,14 @@ impl Formals {
             }
         }
         Formals { masks }
+    }
+
+    /// Of each function, as bits, the formals that no context tells numbers apart by: those that do
+    /// not matter, unless who calls it may tell threads apart. Not the last bit, which stands for
+    /// several.
+    pub fn unasked(&self, graph: &CallGraph) -> Vec<u64> {
+        let of = |(mask, &starts): (&u64, &bool)| if starts { 0 } else { !mask & !bit(63) };
+        self.masks.iter().zip(&graph.may_start).map(of).collect()
     }
 
     pub fn matters(&self, function: FunctionId, index: u32) -> bool {

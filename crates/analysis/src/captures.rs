@@ -119,7 +119,7 @@ impl Instantiation<'_> {
     }
 
     fn body(&self, id: FunctionId) -> Body<'_> {
-        let function = self.program.module.function(id);
+        let function = self.details.of(id);
         let cfg = Cfg::new(function);
         let syms = SymTable::new(function, &cfg, &self.program.module.types, &Unknowing);
         Body { id, function, cfg, syms }

@@ -27,6 +27,9 @@ pub struct Options {
     pub api: bool,
 }
 
+/// The summaries of functions that are analysed already.
+pub(crate) type Summarised<'a> = dyn Fn(FunctionId) -> Option<Arc<Summary>> + Sync + 'a;
+
 /// Everything before the pairs, kept together because later parts borrow from earlier ones.
 pub(crate) struct Foundation<'a> {
     pub program: &'a Program,
@@ -64,35 +67,18 @@ pub fn draft(
     options: &Options,
     entered: &dyn Fn(&'static str),
 ) -> Draft {
-    if !options.api && start_functions(program).is_empty() {
-        let notes = vec![Note::weakens(Engine::Check, NO_START)];
-        return Draft { notes, ..Draft::default() };
+    if let Some(draft) = without_start(program, options) {
+        return draft;
     }
-    let foundation = Foundation::new(program, models, options, entered);
-    entered("contexts");
-    let instantiation = foundation.instantiate();
-    entered("digests");
-    let whole = Whole::new(&instantiation);
-    entered("pairs");
-    let pairs = pairs::find(&instantiation.accesses, &whole);
-    entered("words");
-    let naming = Naming::new(&instantiation);
-    let mut draft = ranking::draft(&pairs, &instantiation.accesses, &whole, &naming);
-    let threaded = instantiation.threads.roots.len() > 1;
-    draft.notes = notes::collect(&instantiation, &naming, &foundation.reachable, threaded);
-    draft.notes.extend(left_out(&pairs, &naming));
-    let stats = [
-        ("functions", program.module.functions.iter().filter(|f| !f.is_declaration()).count()),
-        ("threads", instantiation.threads.roots.len()),
-        ("accesses", instantiation.accesses.len()),
-        ("contexts", instantiation.contexts.len()),
-        ("largest-state", largest_state(&instantiation)),
-        ("unresolved-calls", foundation.graph.unresolved.len()),
-    ];
-    draft.stats = stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
-    draft.excluded = pairs.excluded;
-    draft.spots = naming.spots.into_list();
-    draft
+    Foundation::new(program, models, options, entered).draft(entered).0
+}
+
+/// The draft of a program that cannot be started.
+pub(crate) fn without_start(program: &Program, options: &Options) -> Option<Draft> {
+    (!options.api && start_functions(program).is_empty()).then(|| {
+        let notes = vec![Note::weakens(Engine::Check, NO_START)];
+        Draft { notes, ..Draft::default() }
+    })
 }
 
 /// Locks, threads and handles in the largest state that a function is entered in. With the number
@@ -186,11 +172,20 @@ impl<'a> Foundation<'a> {
         options: &Options,
         entered: &dyn Fn(&'static str),
     ) -> Self {
-        let exported = if options.api { exported_functions(program) } else { Vec::new() };
-        let mut foundation = Foundation::before_summaries(program, models, exported, entered);
+        let mut foundation = Foundation::unsummarised(program, models, options, entered);
         entered("summaries");
         foundation.summaries = foundation.summarise();
         foundation
+    }
+
+    pub fn unsummarised(
+        program: &'a Program,
+        models: &Models,
+        options: &Options,
+        entered: &dyn Fn(&'static str),
+    ) -> Self {
+        let exported = if options.api { exported_functions(program) } else { Vec::new() };
+        Foundation::before_summaries(program, models, exported, entered)
     }
 
     /// What is known of the program as a whole, before its functions are looked into; `exported` are
@@ -235,7 +230,16 @@ impl<'a> Foundation<'a> {
 
     /// Summaries of all reachable functions, bottom-up.
     pub fn summarise(&self) -> Vec<Arc<Summary>> {
-        let env = Env {
+        let env = self.env();
+        let solve = |component: &[FunctionId], done: &Done<Arc<Summary>>| {
+            self.component(&env, &|id| done[id.index()].get().cloned(), component)
+        };
+        let summaries = bottom_up(&self.components(), &self.graph.callees, &solve);
+        summaries.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    pub fn env(&self) -> Env<'_> {
+        Env {
             program: self.program,
             effects: &self.effects,
             points: &self.points,
@@ -244,27 +248,20 @@ impl<'a> Foundation<'a> {
             tainted_handles: &self.sharing.tainted_handles,
             copied_handles: &self.sharing.copied_handles,
             reset_locks: &self.sharing.reset_locks,
-        };
-        let components: Vec<&[FunctionId]> = self
-            .graph
-            .levels
-            .iter()
-            .flatten()
-            .map(Vec::as_slice)
-            .filter(|component| component.iter().any(|id| self.reachable[id.index()]))
-            .collect();
-        let solve = |component: &[FunctionId], done: &Done<Arc<Summary>>| {
-            self.component(&env, done, component)
-        };
-        let summaries = bottom_up(&components, &self.graph.callees, &solve);
-        summaries.into_iter().map(Option::unwrap_or_default).collect()
+        }
+    }
+
+    /// Functions that call each other, of those that are reached.
+    pub fn components(&self) -> Vec<&[FunctionId]> {
+        let all = self.graph.levels.iter().flatten().map(Vec::as_slice);
+        all.filter(|component| component.iter().any(|id| self.reachable[id.index()])).collect()
     }
 
     /// One component: a single function at once, recursion to its fixpoint.
-    fn component(
+    pub fn component(
         &self,
         env: &Env<'_>,
-        done: &Done<Arc<Summary>>,
+        done: &Summarised<'_>,
         component: &[FunctionId],
     ) -> Vec<(FunctionId, Arc<Summary>)> {
         let recursive =
@@ -284,7 +281,7 @@ impl<'a> Foundation<'a> {
                 }
                 let lookup = |callee: FunctionId| match component.binary_search(&callee) {
                     Ok(position) => own[position].clone(),
-                    Err(_) => done[callee.index()].get().cloned(),
+                    Err(_) => done(callee),
                 };
                 let mut summary = flow::analyse(env, &lookup, id);
                 if recursive && round >= limit {
@@ -309,39 +306,50 @@ impl<'a> Foundation<'a> {
     fn large_component(
         &self,
         env: &Env<'_>,
-        done: &Done<Arc<Summary>>,
+        done: &Summarised<'_>,
         component: &[FunctionId],
     ) -> Vec<(FunctionId, Arc<Summary>)> {
+        let worst = self.worst(done, component);
+        let member = |id: &FunctionId| (*id, self.member(env, done, (component, &worst), *id));
+        component.par_iter().map(member).collect()
+    }
+
+    /// What is assumed of the functions of a huge cycle.
+    pub fn worst(&self, done: &Summarised<'_>, component: &[FunctionId]) -> Arc<Summary> {
         let exit = self.worst_exit(component);
-        let worst = Arc::new(Summary {
+        Arc::new(Summary {
             possible: exit.path.clone(),
             exits: vec![exit],
             ends_thread: component.iter().any(|&id| self.may_end_thread(done, id)),
             ..Summary::default()
-        });
+        })
+    }
+
+    /// One function of a huge cycle, of which the worst is assumed.
+    pub fn member(
+        &self,
+        env: &Env<'_>,
+        done: &Summarised<'_>,
+        (component, worst): (&[FunctionId], &Arc<Summary>),
+        id: FunctionId,
+    ) -> Arc<Summary> {
+        if self.program.module.function(id).is_declaration() {
+            return Arc::default();
+        }
         let lookup = |callee: FunctionId| match component.binary_search(&callee) {
             Ok(_) => Some(worst.clone()),
-            Err(_) => done[callee.index()].get().cloned(),
+            Err(_) => done(callee),
         };
-        component
-            .par_iter()
-            .map(|&id| {
-                if self.program.module.function(id).is_declaration() {
-                    return (id, Arc::default());
-                }
-                let own = flow::analyse(env, &lookup, id);
-                let Summary { exits, possible, ends_thread, .. } = Summary::clone(&worst);
-                let (result, returns_fresh) = (None, false);
-                let own = Summary { exits, possible, ends_thread, result, returns_fresh, ..own };
-                (id, Arc::new(own))
-            })
-            .collect()
+        let own = flow::analyse(env, &lookup, id);
+        let Summary { exits, possible, ends_thread, .. } = Summary::clone(worst);
+        let (result, returns_fresh) = (None, false);
+        Arc::new(Summary { exits, possible, ends_thread, result, returns_fresh, ..own })
     }
 
     /// Whether the function, or one that it calls and that is analysed already, ends the thread.
-    fn may_end_thread(&self, done: &Done<Arc<Summary>>, id: FunctionId) -> bool {
+    fn may_end_thread(&self, done: &Summarised<'_>, id: FunctionId) -> bool {
         let calls = self.graph.callees[id.index()].iter();
-        let mut known = calls.filter_map(|callee| done[callee.index()].get());
+        let mut known = calls.filter_map(|callee| done(*callee));
         let body = self.program.module.function(id);
         known.any(|summary| summary.ends_thread)
             || (0u32..).zip(&body.instructions).any(|(inst, instruction)| {
@@ -370,6 +378,39 @@ impl<'a> Foundation<'a> {
             }
         }
         Exit { path, result: None }
+    }
+
+    /// What is found from the summaries on, and the functions that were looked into for it.
+    pub fn draft(&self, entered: &dyn Fn(&'static str)) -> (Draft, Vec<FunctionId>) {
+        entered("contexts");
+        let instantiation = self.instantiate();
+        entered("digests");
+        let whole = Whole::new(&instantiation);
+        entered("pairs");
+        let pairs = pairs::find(&instantiation.accesses, &whole);
+        entered("words");
+        let naming = Naming::new(&instantiation);
+        let mut draft = ranking::draft(&pairs, &instantiation.accesses, &whole, &naming);
+        let threaded = instantiation.threads.roots.len() > 1;
+        draft.notes = notes::collect(&instantiation, &naming, &self.reachable, threaded);
+        draft.notes.extend(left_out(&pairs, &naming));
+        let stats = [
+            (
+                "functions",
+                self.program.module.functions.iter().filter(|f| !f.is_declaration()).count(),
+            ),
+            ("threads", instantiation.threads.roots.len()),
+            ("accesses", instantiation.accesses.len()),
+            ("contexts", instantiation.contexts.len()),
+            ("largest-state", largest_state(&instantiation)),
+            ("unresolved-calls", self.graph.unresolved.len()),
+        ];
+        draft.stats =
+            stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
+        draft.excluded = pairs.excluded;
+        draft.spots = naming.spots.into_list();
+        let seen = instantiation.details.seen().collect();
+        (draft, seen)
     }
 
     pub fn instantiate(&self) -> Instantiation<'_> {
@@ -403,7 +444,7 @@ const NO_START: &str = "there is no main function: use --api to check the export
 const MAX_ROUNDS: usize = 10;
 
 /// Functions in one recursion for which the worst is assumed at once.
-const LARGE_COMPONENT: usize = 64;
+pub(crate) const LARGE_COMPONENT: usize = 64;
 
 /// What the program's first thread runs, in order: constructors, main, destructors.
 pub(crate) fn start_functions(program: &Program) -> Vec<FunctionId> {

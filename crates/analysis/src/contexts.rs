@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::actuals::{Actuals, Formals, frames, named};
 use crate::callgraph::CallGraph;
 use crate::captures::Field;
+use crate::details::Details;
 use crate::effects::{Effect, Effects};
 use crate::entry::{Joins, entry_state, purge, without_handles};
 use crate::flow::compose;
@@ -87,6 +88,8 @@ pub struct Instantiation<'a> {
     pub(crate) nowhere: Option<ObjectId>,
     /// What the threads of each root were started with.
     pub(crate) captures: Vec<Vec<Field>>,
+    /// Functions that were looked into, by number.
+    pub(crate) details: Details<'a>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -158,6 +161,7 @@ impl<'a> Instantiation<'a> {
             deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
             captures: Vec::new(),
+            details: Details::new(program),
         }
     }
 

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod actuals;
+mod again;
 mod bottom_up;
 mod callgraph;
 mod captures;
@@ -23,6 +24,7 @@ mod cfg;
 mod check;
 mod contexts;
 mod creates;
+mod details;
 mod digests;
 mod distinct;
 mod draft;
@@ -32,6 +34,7 @@ mod flow;
 mod formats;
 mod futures;
 mod guarded;
+mod keeping;
 mod lives;
 mod loops;
 mod loose;
@@ -58,7 +61,8 @@ mod threads;
 mod unwatched;
 mod view;
 
+pub use again::{Found, Kept, Known, Summaries, draft_again};
 pub use check::{Options, check, check_in_stages, draft, why};
 pub use draft::{Draft, Place, Spot, place_in};
 pub use unwatched::{BY_LOCK, Places as UnwatchedPlaces, PlainAccess, Unwatched, unwatched};
-pub use view::{Places, View, numbers, view};
+pub use view::{Digest, Places, View, numbers, view};

@@ -16,6 +16,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::pointsto::CallSite;
 use crate::shared::Placed;
@@ -406,6 +407,20 @@ impl Eq for Lives {}
 impl Hash for Lives {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.as_ref().map_or(0, |top| top.digest).hash(state);
+    }
+}
+
+impl Serialize for Lives {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Some formats have to know the length beforehand.
+        self.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Lives {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let list = Vec::<(CreateId, Live)>::deserialize(deserializer)?;
+        Ok(list.into_iter().collect())
     }
 }
 

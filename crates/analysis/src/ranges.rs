@@ -150,7 +150,7 @@ fn constant(frame: Frame, inst: u32, whole: &Whole<'_>) -> Option<i64> {
 impl Whole<'_> {
     pub(crate) fn flow(&self, function: FunctionId) -> Arc<(Cfg, SymTable)> {
         let module = &self.instantiation.program.module;
-        let body = module.function(function);
+        let body = self.instantiation.details.of(function);
         self.flows.of(function, || {
             let cfg = Cfg::new(body);
             let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);

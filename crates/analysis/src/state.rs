@@ -22,8 +22,10 @@ use std::sync::Arc;
 
 use racewarden_finding::LockMode;
 use racewarden_ir::FunctionId;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::keeping;
 use crate::lives::{Lives, Parts};
 use crate::pointsto::{CallSite, Location, may_overlap};
 use crate::shared::{Shared, lend_empty};
@@ -31,10 +33,11 @@ use crate::sym::{Atom, LOCAL, Sym};
 
 /// A call that creates threads, with the calls that lead to it from the function (in a summary)
 /// or the thread's entry (in a context): two threads started through one helper are two.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CreateId {
     pub site: CallSite,
     /// Outermost call first, at most [`MAX_CHAIN`].
+    #[serde(with = "keeping::list")]
     pub chain: Chain,
     /// The chain is not known: this stands for every chain.
     pub any_chain: bool,
@@ -74,9 +77,10 @@ impl CreateId {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Held {
     pub lock: Sym,
+    #[serde(with = "keeping::list")]
     pub points: Arc<[Location]>,
     pub mode: LockMode,
     pub size: i64,
@@ -90,15 +94,16 @@ pub struct Held {
 }
 
 /// A lock that may have been released: by name, or only by where the pointer may lead.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Released {
     pub lock: Option<Sym>,
+    #[serde(with = "keeping::list")]
     pub points: Arc<[Location]>,
     /// Any lock at all.
     pub any: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Live {
     /// Where the thread's handle is stored, while it is certain that it still is there.
     pub handle: Option<Sym>,
@@ -116,6 +121,7 @@ pub struct Live {
     pub ended: bool,
     /// All handles of the threads are in this range of an array, but for the newest when it is
     /// `loose`: then `handle` or `value` is that one's.
+    #[serde(with = "keeping::optional")]
     pub range: Option<Arc<HandleRange>>,
     pub loose: bool,
 }
@@ -123,20 +129,20 @@ pub struct Live {
 /// One handle at each of the places `first`, `first + stride`, … below `end`. With a stride of zero
 /// it is the container at `first` that the handles are in, wherever it has its elements; `end` is
 /// the same place then.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HandleRange {
     pub first: Sym,
     pub end: Sym,
     pub stride: i64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Fact {
     Equals(i64),
     Differs(i64),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Path {
     pub held: Shared<Vec<Held>>,
     pub released: Shared<BTreeSet<Released>>,

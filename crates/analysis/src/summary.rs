@@ -1,16 +1,20 @@
 //! What a function does, relative to its entry: RELAY's lockset and guarded-access summaries in
 //! one, with the thread and escape effects beside them.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
 use racewarden_ir::FunctionId;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::state::{Fact, Path};
 use crate::sym::Sym;
+use crate::view::{Bytes, Digest};
 
 /// One way to leave the function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Exit {
     pub path: Path,
     /// What the returned value is on this way out.
@@ -68,11 +72,15 @@ pub struct Create {
     pub any_chain: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+/// What is written down of it is what callers see.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub exits: Vec<Exit>,
+    #[serde(skip)]
     pub accesses: Vec<Access>,
+    #[serde(skip)]
     pub calls: Vec<Call>,
+    #[serde(skip)]
     pub creates: Vec<Create>,
     /// The result in terms of formals and globals, when it is the same on every way out.
     pub result: Option<Sym>,
@@ -92,5 +100,101 @@ impl Summary {
             && self.possible == other.possible
             && self.ends_thread == other.ends_thread
             && self.returns_fresh == other.returns_fresh
+    }
+
+    /// What callers see of it.
+    pub fn effect(&self) -> Summary {
+        Summary {
+            exits: self.exits.clone(),
+            result: self.result.clone(),
+            possible: self.possible.clone(),
+            ends_thread: self.ends_thread,
+            returns_fresh: self.returns_fresh,
+            ..Summary::default()
+        }
+    }
+
+    /// All of it that later stages read, in one number: what it returns only callers see. Numbers that
+    /// are passed where it does not matter are left out (see
+    /// [`Formals::unasked`](crate::actuals::Formals::unasked)).
+    pub fn digest(&self, unasked: &[u64]) -> Digest {
+        // Taken apart so that a part added to a summary is not forgotten here.
+        let Summary {
+            exits,
+            accesses,
+            calls,
+            creates,
+            result: _,
+            possible,
+            ends_thread,
+            returns_fresh,
+        } = self;
+        let mut bytes = Bytes::default();
+        let mut states = States::default();
+        (ends_thread, returns_fresh).hash(&mut bytes);
+        hash_state(possible, &mut bytes);
+        (exits.len(), accesses.len(), calls.len(), creates.len()).hash(&mut bytes);
+        for Exit { path, result: _ } in exits {
+            hash_state(path, &mut bytes);
+        }
+        for access in accesses {
+            let Access { inst, operand, address, size, kind, atomic, state, private } = access;
+            (inst, operand, address, size, kind, atomic, private).hash(&mut bytes);
+            states.hash(state, &mut bytes);
+        }
+        for Call { inst, callee, arguments, state, apart } in calls {
+            (inst, callee, arguments.len(), apart).hash(&mut bytes);
+            let unasked = unasked.get(callee.index()).copied().unwrap_or_default();
+            for (index, argument) in (0u32..).zip(arguments) {
+                let is_number = argument.as_ref().is_some_and(|sym| sym.as_constant().is_some());
+                let hidden = is_number && index < 63 && unasked & (1 << index) != 0;
+                (hidden, argument.as_ref().filter(|_| !hidden)).hash(&mut bytes);
+            }
+            states.hash(state, &mut bytes);
+        }
+        for create in creates {
+            let Create { inst, argument, passed, handle, state, apart, many, any_chain } = create;
+            (inst, argument, passed, handle, apart, many, any_chain).hash(&mut bytes);
+            states.hash(state, &mut bytes);
+        }
+        bytes.digest()
+    }
+}
+
+/// The states that a summary mentions: many things are done in one state, which is hashed once.
+#[derive(Default)]
+struct States(FxHashMap<*const Path, usize>);
+
+impl States {
+    fn hash(&mut self, state: &Arc<Path>, bytes: &mut Bytes) {
+        let next = self.0.len();
+        let number = *self.0.entry(Arc::as_ptr(state)).or_insert(next);
+        number.hash(bytes);
+        if number == next {
+            hash_state(state, bytes);
+        }
+    }
+}
+
+/// All that is known in the state: its own hash stands for threads by a number that is quick to make.
+fn hash_state(state: &Path, bytes: &mut Bytes) {
+    // Taken apart so that a part added to the state is not forgotten here.
+    let Path {
+        held,
+        released,
+        acquired,
+        threads,
+        joined,
+        joined_values,
+        joined_ranges,
+        overwritten,
+        escaped,
+        escaped_arguments,
+        facts,
+    } = state;
+    (held, released, acquired, joined, joined_values, joined_ranges).hash(bytes);
+    (overwritten, escaped, escaped_arguments, facts, threads.len()).hash(bytes);
+    for (id, live) in threads {
+        (id, live).hash(bytes);
     }
 }

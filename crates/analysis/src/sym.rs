@@ -17,15 +17,17 @@ use racewarden_ir::{
     BinaryOp, CastOp, CompareOp, Function, FunctionId, GlobalId, Instruction, Op, Type, TypeTable,
     Value,
 };
+use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use crate::cfg::Cfg;
+use crate::keeping;
 
 /// Which activation an atom belongs to: 0 in a function's own summary, else a calling context.
 pub type Frame = u32;
 pub const LOCAL: Frame = 0;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Atom {
     Global(GlobalId),
     Function(FunctionId),
@@ -34,22 +36,23 @@ pub enum Atom {
     /// The address of a stack slot.
     Stack(Frame, u32),
     /// What memory that does not change any more holds at an address.
-    Load(Arc<Sym>),
+    Load(#[serde(with = "keeping::one")] Arc<Sym>),
     /// A pure operation that is not linear.
-    Expr(Arc<Expr>),
+    Expr(#[serde(with = "keeping::one")] Arc<Expr>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Expr {
     op: u32,
     operands: [Sym; 2],
     depth: u8,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Sym {
     pub offset: i64,
     /// Sorted by atom, scales never zero.
+    #[serde(with = "keeping::list")]
     pub terms: SmallVec<[(Atom, i64); 1]>,
 }
 

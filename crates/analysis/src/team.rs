@@ -103,7 +103,7 @@ const LARGE: i64 = 1 << 40;
 
 /// How far the first and the last round of a shared loop are apart at most, where both are constants.
 fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
-    let body = whole.instantiation.program.module.function(function);
+    let body = whole.instantiation.details.of(function);
     let lower = first_slot(body, phi)?;
     let program = whole.instantiation.program;
     let mut upper = None;
@@ -168,7 +168,7 @@ fn share_of(whole: &Whole<'_>, function: FunctionId, inst: u32) -> Option<Share>
             (symbol(program, *target) == "omp_get_thread_num").then_some(Share::ThreadNumber)
         }
         Op::Phi { .. } => {
-            is_shared_counter(whole, function, body, inst).then_some(Share::Round(function, inst))
+            is_shared_counter(whole, function, inst).then_some(Share::Round(function, inst))
         }
         _ => None,
     }
@@ -179,7 +179,8 @@ fn symbol(program: &Program, function: FunctionId) -> &str {
 }
 
 /// Whether the counter runs over the rounds that the library gave to this member.
-fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, body: &Function, phi: u32) -> bool {
+fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, phi: u32) -> bool {
+    let body = whole.instantiation.details.of(function);
     first_slot(body, phi).is_some_and(|slot| lower_bound_of(whole, function, body, slot))
 }
 
@@ -234,7 +235,7 @@ fn same_member(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool 
     if a.function != b.function {
         return false;
     }
-    let body = whole.instantiation.program.module.function(a.function);
+    let body = whole.instantiation.details.of(a.function);
     let cfg = Cfg::new(body);
     let (Some(&at_a), Some(&at_b)) =
         (cfg.block_of.get(a.inst as usize), cfg.block_of.get(b.inst as usize))
@@ -312,7 +313,7 @@ fn parts(
                 }
             }
             Op::Switch { value: Value::Inst(phi), cases, .. }
-                if kind == Part::Section && is_shared_counter(whole, function, body, phi.0) =>
+                if kind == Part::Section && is_shared_counter(whole, function, phi.0) =>
             {
                 found.extend(cases.iter().map(|case| case.block.0).filter(|to| only_way(*to)));
             }

@@ -15,24 +15,35 @@
 //! stage reads more from their numbers than their order. Names are part of the view, because drafts
 //! hold them.
 //!
+//! A view's *skeleton* leaves out more: operators and numbers in computations, comparisons and choices
+//! (what is switched by, chosen by way of control or returned), and numbers that are passed to functions
+//! which no model speaks for, but not which values are taken. A check that has not looked at these details of a function, and whose points-to sets and summaries
+//! are as before, has the same result (see [`crate::again`]).
+//!
 //! May miss: nothing; a version that differs in more than this has another view, and is checked.
 
 use std::hash::{Hash, Hasher};
 
 use racewarden_ir::{
-    Callee, Function, Global, InstId, Module, NameId, Op, SourceLoc, Type, TypeId, Value,
+    BinaryOp, Callee, CompareOp, Function, Global, InstId, Module, NameId, Op, SourceLoc, Type,
+    TypeId, Value,
 };
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use crate::draft::Place;
 
 /// A unit's view, and what is left out of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    pub digest: [u8; 32],
+    pub digest: Digest,
+    /// The digest of everything but details: operators and numbers in computations, comparisons and
+    /// choices, and numbers passed. Instructions have their own numbers in it.
+    pub skeleton: Digest,
     pub places: Places,
 }
+
+pub type Digest = [u8; 32];
 
 /// Where a unit's instructions stand in the source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -54,9 +65,16 @@ struct FunctionPlaces {
     /// Where the functions were called that an instruction was written in, innermost first, by
     /// its number, for those that were put here from other functions.
     inlined: Vec<(u32, Vec<Position>)>,
+    details: Digest,
 }
 
 impl Places {
+    /// The digest of what the skeleton leaves out of the function.
+    pub fn details(&self, symbol: &str) -> Option<Digest> {
+        let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
+        Some(self.functions[found].details)
+    }
+
     /// Where the instruction with this number in the view stands, or so many calls further out; the
     /// function's own place when it has none.
     pub fn of(&self, symbol: &str, number: u32, level: u32) -> Option<Place> {
@@ -80,7 +98,13 @@ impl Places {
 
 /// Collects what is hashed.
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+pub(crate) struct Bytes(Vec<u8>);
+
+impl Bytes {
+    pub fn digest(&self) -> Digest {
+        Sha256::digest(&self.0).into()
+    }
+}
 
 impl Hasher for Bytes {
     fn write(&mut self, bytes: &[u8]) {
@@ -92,8 +116,10 @@ impl Hasher for Bytes {
     }
 }
 
-/// The unit's view; `None` when its functions cannot be told apart by name.
-pub fn view(module: &Module) -> Option<View> {
+/// The unit's view; `None` when its functions cannot be told apart by name. `modelled` says which
+/// functions a model speaks for: what they are passed is no detail.
+pub fn view(module: &Module, modelled: &(dyn Fn(&str) -> bool + Sync)) -> Option<View> {
+    let plain = plain_functions(module, modelled);
     let mut symbols: Vec<&str> = module
         .functions
         .iter()
@@ -104,14 +130,11 @@ pub fn view(module: &Module) -> Option<View> {
     if symbols.first() == Some(&"") || symbols.windows(2).any(|pair| pair[0] == pair[1]) {
         return None;
     }
-    let mut viewer = Viewer { module, bytes: Bytes::default(), hash: Sha256::new() };
-    viewer.frame();
     let mut places = Places { unit: module.name.clone(), ..Places::default() };
     let mut files = indexmap::IndexSet::<NameId, rustc_hash::FxBuildHasher>::default();
     for function in &module.functions {
-        let numbers = numbers(function, module);
-        viewer.function(function, &numbers);
         if !function.is_declaration() {
+            let numbers = numbers(function, module);
             let mut position =
                 |at: SourceLoc| (files.insert_full(at.file).0 as u32, at.line, at.column);
             let own = function.source.map(&mut position);
@@ -128,13 +151,66 @@ pub fn view(module: &Module) -> Option<View> {
                 })
                 .collect();
             let symbol = module.name_text(function.name).to_owned();
-            places.functions.push(FunctionPlaces { symbol, own, instructions, inlined });
+            let details = details(function, &plain);
+            places.functions.push(FunctionPlaces { symbol, own, instructions, inlined, details });
         }
     }
     places.functions.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     places.files = files.iter().map(|file| module.name_text(*file).to_owned()).collect();
-    viewer.flush();
-    Some(View { digest: viewer.hash.finalize().into(), places })
+    let (digest, skeleton) = rayon::join(
+        || Viewer::new(module, None).digest(&|function| numbers(function, module)),
+        || Viewer::new(module, Some(&plain)).digest(&own_numbers),
+    );
+    Some(View { digest, skeleton, places })
+}
+
+/// The numbers that the function itself has.
+fn own_numbers(function: &Function) -> Vec<u32> {
+    (0..function.instructions.len() as u32).collect()
+}
+
+/// Which functions no model speaks for, by number.
+fn plain_functions(module: &Module, modelled: &dyn Fn(&str) -> bool) -> Vec<bool> {
+    let plain = |function: &Function| !modelled(module.name_text(function.name));
+    module.functions.iter().map(plain).collect()
+}
+
+/// The digest of what [`without_details`] takes away.
+fn details(function: &Function, plain: &[bool]) -> Digest {
+    let mut bytes = Bytes::default();
+    for instruction in function.instructions.iter().filter(|own| has_details(&own.op, plain)) {
+        instruction.op.hash(&mut bytes);
+    }
+    bytes.digest()
+}
+
+/// Whether the instruction has details: it computes, compares, chooses or passes a value.
+fn has_details(op: &Op, plain: &[bool]) -> bool {
+    use Op::{Binary, Call, Compare, Phi, Return, Select, Switch};
+    match op {
+        Call { callee: Callee::Direct(target), .. } => plain[target.index()],
+        Binary { .. } | Compare { .. } => true,
+        Phi { .. } | Return { .. } | Select { .. } | Switch { .. } => true,
+        _ => false,
+    }
+}
+
+/// Which values the instruction takes, whatever it makes of them and of constants. Which operands are
+/// constants stays.
+fn without_details(op: &mut Op, plain: &[bool]) {
+    if !has_details(op, plain) {
+        return;
+    }
+    match op {
+        Op::Binary { op, .. } => *op = BinaryOp::Add,
+        Op::Compare { op, .. } => *op = CompareOp::Eq,
+        _ => {}
+    }
+    for operand in op.operands_mut() {
+        if let Value::Int { bits, .. } | Value::Float { bits, .. } = operand {
+            *bits = 0;
+        }
+    }
 }
 
 /// Whether a value of the type cannot be an address, nor hold one.
@@ -216,11 +292,27 @@ fn is_step(function: &Function, store: &Op) -> bool {
 
 struct Viewer<'a> {
     module: &'a Module,
+    /// When details are left out, the functions that no model speaks for.
+    bare: Option<&'a [bool]>,
     bytes: Bytes,
     hash: Sha256,
 }
 
-impl Viewer<'_> {
+impl<'a> Viewer<'a> {
+    fn new(module: &'a Module, bare: Option<&'a [bool]>) -> Self {
+        Viewer { module, bare, bytes: Bytes::default(), hash: Sha256::new() }
+    }
+
+    fn digest(mut self, numbers: &dyn Fn(&Function) -> Vec<u32>) -> Digest {
+        self.frame();
+        let module = self.module;
+        for function in &module.functions {
+            self.function(function, &numbers(function));
+        }
+        self.flush();
+        self.hash.finalize().into()
+    }
+
     fn flush(&mut self) {
         self.hash.update(&self.bytes.0);
         self.bytes.0.clear();
@@ -346,6 +438,9 @@ impl Viewer<'_> {
 
     fn op(&mut self, op: &Op, numbers: &[u32]) {
         let mut op = op.clone();
+        if let Some(plain) = self.bare {
+            without_details(&mut op, plain);
+        }
         for operand in op.operands_mut() {
             operand.visit_mut(&mut |value| {
                 if let Value::Inst(inst) = value {

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use racewarden_analysis::{Found, Kept, Summaries};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -17,8 +18,13 @@ use crate::folder::trim;
 /// Bytes in one folder before old files go.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// Where units' views, their modules, whole results and what need not be watched are.
-const FOLDERS: [&str; 4] = ["units", "modules", "results", crate::unwatched::FOLDER];
+/// Where units' views, their modules, whole results, what is taken over by similar programs and what
+/// need not be watched are.
+const FOLDERS: [&str; 6] =
+    ["units", "modules", "results", SUMMARIES, FOUND, crate::unwatched::FOLDER];
+
+pub const SUMMARIES: &str = "summaries";
+pub const FOUND: &str = "found";
 
 const DIGEST_BYTES: usize = 32;
 
@@ -36,13 +42,35 @@ impl Key {
     }
 
     pub fn from_digest(hash: Sha256) -> Key {
-        Key(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Key::from_bytes(&hash.finalize().into())
+    }
+
+    pub fn from_bytes(digest: &[u8; DIGEST_BYTES]) -> Key {
+        Key(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
 pub struct Cache {
     root: PathBuf,
     most_bytes: u64,
+}
+
+impl Kept for Cache {
+    fn summaries(&self, key: &racewarden_analysis::Digest) -> Option<Summaries> {
+        self.get(SUMMARIES, &Key::from_bytes(key))
+    }
+
+    fn keep_summaries(&self, key: &racewarden_analysis::Digest, summaries: &Summaries) {
+        self.put(SUMMARIES, &Key::from_bytes(key), summaries);
+    }
+
+    fn found(&self, key: &racewarden_analysis::Digest) -> Option<Found> {
+        self.get(FOUND, &Key::from_bytes(key))
+    }
+
+    fn keep_found(&self, key: &racewarden_analysis::Digest, found: &Found) {
+        self.put(FOUND, &Key::from_bytes(key), found);
+    }
 }
 
 impl Cache {

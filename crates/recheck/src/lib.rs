@@ -6,8 +6,10 @@
 //! views of its units, the models and the options: it is kept as a [`Draft`] under their digest,
 //! with places left open, and holds good for every program with those views. After an edit the units
 //! that changed are lowered and viewed; when their views are what they were, the report is the kept
-//! draft with the new places in it, and nothing is analysed. When they are not, the program is
-//! analysed anew, but the other units' modules are there already.
+//! draft with the new places in it, and nothing is analysed. When they are not, the other units'
+//! modules are there already; and where the edit has only changed what is computed or compared, the
+//! engine looks whether it comes to what it has come to before
+//! ([`draft_again`](racewarden_analysis::draft_again)).
 //!
 //! A kept file that is damaged, foreign or of another engine is as good as none. What cannot be kept
 //! is made again: a cache never changes a result, and never fails a check.
@@ -20,15 +22,15 @@ mod unwatched;
 
 use std::path::PathBuf;
 
-use racewarden_analysis::{Draft, Options, Place, Spot, View, place_in};
+use racewarden_analysis::{Digest, Draft, Known, Options, Place, Spot, View, place_in};
 use racewarden_bitcode::Error;
 use racewarden_finding::Report;
-use racewarden_ir::{Module, Program};
+use racewarden_ir::{Alias, Function, Module, Program, Value};
 use racewarden_models::Models;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use cache::{Cache, Key};
 pub use unwatched::{kept_unwatched, unwatched};
@@ -50,12 +52,19 @@ impl Request<'_> {
     fn modelled(&self) -> impl Fn(&str) -> bool + Sync {
         |symbol: &str| self.models.for_function(symbol, true).is_some()
     }
+
+    /// Whether a model speaks for a function of this name, should it have a body or not: that is not
+    /// known before the units are linked.
+    fn is_known(&self, symbol: &str) -> bool {
+        let speaks = |has_body| self.models.for_function(symbol, has_body).is_some();
+        speaks(false) || speaks(true)
+    }
 }
 
 /// A report, and how it was come by.
 pub struct Checked {
     pub report: Report,
-    /// Nothing had to be analysed.
+    /// An earlier check's result was taken over.
     pub reused: bool,
 }
 
@@ -74,21 +83,34 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
     let units: Vec<Result<Unit, Error>> =
         request.units.par_iter().map(|path| Unit::open(path, request, &cache)).collect();
     let units: Vec<Unit> = units.into_iter().collect::<Result<_, _>>()?;
-    let key = result_key(request, &units);
+    let key = result_key(request, &units, |view| view.digest);
+    let key = key.map(|digest| Key::from_bytes(&digest));
     if let Some(key) = &key
         && let Some(kept) = cache.get::<KeptDraft>("results", key)
         && let Some(report) = kept.report(&units, entered)
     {
         return Ok(Checked { report, reused: true });
     }
-    let modules: Vec<Result<Module, Error>> = request
+    let skeleton = result_key(request, &units, |view| view.skeleton);
+    let (modules, views): (Vec<Result<Module, Error>>, Vec<Option<View>>) = request
         .units
         .par_iter()
         .zip(units)
-        .map(|(path, unit)| unit.module(path, request, &cache))
-        .collect();
+        .map(|(path, mut unit)| {
+            let view = unit.view.take();
+            (unit.module(path, request, &cache), view)
+        })
+        .unzip();
     let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
-    let draft = racewarden_analysis::draft(&program, request.models, request.options, entered);
+    let details = details(request, &program, &views);
+    let Request { models, options, .. } = request;
+    let (draft, reused) = match (skeleton, details) {
+        (Some(skeleton), Some(details)) => {
+            let known = Known { skeleton, details, kept: &cache };
+            racewarden_analysis::draft_again(&program, models, options, &known, entered)
+        }
+        _ => (racewarden_analysis::draft(&program, models, options, entered), false),
+    };
     entered("report");
     let report = draft.report(&|spot| place_in(&program, spot));
     if let Some(key) = key
@@ -98,7 +120,34 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
         cache.put("results", &key, &kept);
         cache.trim(&key);
     }
-    Ok(Checked { report, reused: false })
+    Ok(Checked { report, reused })
+}
+
+/// The digests of the functions' details, by their numbers in the program. None when a function that a
+/// model speaks for has another name besides: what it is passed by that name was taken for a detail.
+fn details(
+    request: &Request<'_>,
+    program: &Program,
+    views: &[Option<View>],
+) -> Option<Vec<Digest>> {
+    let module = &program.module;
+    let is_disguised = |alias: &Alias| match &alias.target {
+        Value::Function(target) => {
+            request.is_known(module.name_text(module.function(*target).name))
+                && !request.is_known(module.name_text(alias.name))
+        }
+        _ => false,
+    };
+    if module.aliases.iter().any(is_disguised) {
+        return None;
+    }
+    let of = |(body, unit): (&Function, &u32)| {
+        if body.is_declaration() {
+            return Some(Digest::default());
+        }
+        views.get(*unit as usize)?.as_ref()?.places.details(module.name_text(body.name))
+    };
+    module.functions.par_iter().zip(&program.function_units).map(of).collect()
 }
 
 /// A unit as far as it had to be looked into.
@@ -119,7 +168,7 @@ impl Unit {
         }
         drop(bytes);
         let module = racewarden_bitcode::lower_file_flat(path, &request.modelled())?;
-        let view = racewarden_analysis::view(&module);
+        let view = racewarden_analysis::view(&module, &|symbol| request.is_known(symbol));
         if let Some(view) = &view {
             cache.put("units", &key, view);
             cache.put("modules", &key, &module);
@@ -139,8 +188,12 @@ impl Unit {
 /// The engine's sources in one number.
 const REVISION: &str = env!("RACEWARDEN_ENGINE");
 
-/// What the result depends on; `None` when a unit has no view.
-fn result_key(request: &Request<'_>, units: &[Unit]) -> Option<Key> {
+/// What the result depends on, with so much of each unit; `None` when a unit has no view.
+fn result_key(
+    request: &Request<'_>,
+    units: &[Unit],
+    part: impl Fn(&View) -> Digest,
+) -> Option<Digest> {
     let Options { api } = request.options;
     let mut hash = Sha256::new();
     for part in [REVISION.as_bytes(), &[u8::from(*api)], request.models_text.as_bytes()] {
@@ -148,9 +201,9 @@ fn result_key(request: &Request<'_>, units: &[Unit]) -> Option<Key> {
         hash.update(part);
     }
     for unit in units {
-        hash.update(unit.view.as_ref()?.digest);
+        hash.update(part(unit.view.as_ref()?));
     }
-    Some(Key::from_digest(hash))
+    Some(hash.finalize().into())
 }
 
 /// A draft whose spots are told by unit, symbol and the instruction's number in the unit's view.

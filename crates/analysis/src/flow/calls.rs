@@ -9,12 +9,12 @@ use racewarden_ir::{ArgId, Assembly, Callee, Function, FunctionId, InstId, Op, V
 
 use super::edges::assume;
 use super::handles::RESULT;
-use super::{Flow, MAX_PATHS, OPEN, compose, constant_length};
+use super::{Flow, MAX_PATHS, OPEN, compose, constant_length, shown_state};
 use crate::effects::{Effect, Entry, Extent, HandlerKind, Length, LockName, Passed, Success};
 use crate::formats;
 use crate::lives::Parts;
 use crate::pointsto::{CallSite, Location, ObjectKind};
-use crate::state::{CreateId, Fact, Held, Live, Path, Released, joined, reduce};
+use crate::state::{CreateId, Fact, Held, Live, Path, Released, reduce};
 use crate::summary::{Call, CallKind, Create};
 use crate::sym::{Atom, LOCAL, Sym};
 
@@ -204,11 +204,7 @@ impl Flow<'_> {
     ) {
         if let Some(state) = self.recording.clone() {
             let arguments = arguments.clone();
-            let state = if kind == CallKind::Once {
-                Arc::new(joined(paths).expect("at least one path"))
-            } else {
-                state
-            };
+            let state = if kind == CallKind::Once { Arc::new(shown_state(paths)) } else { state };
             let creates = (self.summaries)(callee).is_some_and(|s| !s.possible.threads.is_empty());
             let apart = match creates {
                 true => arguments.iter().map(|sym| self.apart(sym.as_ref()?)).collect(),
@@ -588,7 +584,7 @@ impl Flow<'_> {
             .filter(|(index, _)| self.once_per_round(*index, inst));
         let apart = argument.as_ref().and_then(|argument| self.apart(argument));
         if self.recording.is_some() {
-            let state = Arc::new(joined(paths).expect("at least one path"));
+            let state = Arc::new(shown_state(paths));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
             let any_chain = false;
             let create = Create { inst, argument, passed, handle, state, apart, many, any_chain };
@@ -680,7 +676,7 @@ impl Flow<'_> {
         let id = CreateId::any((self.id, inst));
         let many = false;
         if self.recording.is_some() {
-            let state = Arc::new(joined(paths).expect("at least one path"));
+            let state = Arc::new(shown_state(paths));
             let (argument, passed, handle, apart) = (None, Vec::new(), None, None);
             let any_chain = true;
             let create = Create { inst, argument, passed, handle, state, apart, many, any_chain };

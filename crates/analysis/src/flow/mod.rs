@@ -275,7 +275,7 @@ impl<'a> Flow<'a> {
             }
             if self.recording.is_some() && is_interesting(op) {
                 let state = shown.take().unwrap_or_else(|| {
-                    let state = joined(paths).expect("at least one path");
+                    let state = shown_state(paths);
                     // Most calls change nothing: whoever binds states binds each only once.
                     match &last {
                         Some(last) if **last == state => last.clone(),
@@ -591,6 +591,14 @@ fn used_calls(function: &Function) -> FxHashSet<u32> {
         }
     }
     used
+}
+
+/// What callees and accesses see of the paths: what is known of values is of use to the function
+/// itself only.
+fn shown_state(paths: &[Path]) -> Path {
+    let mut state = joined(paths).expect("at least one path");
+    state.facts.clear();
+    state
 }
 
 fn constant_length(length: &Value) -> u64 {

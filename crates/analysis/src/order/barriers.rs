@@ -238,7 +238,7 @@ pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sy
         _ => return None,
     };
     let module = &instantiation.program.module;
-    let body = module.function(site.0);
+    let body = instantiation.details.of(site.0);
     let cfg = Cfg::new(body);
     let block = cfg.block_of[site.1 as usize];
     let settled = Settled { instantiation, function: site.0, cfg: &cfg, creating: Some(block) };
@@ -267,7 +267,7 @@ pub fn count_of(
 ) -> Option<Sym> {
     let instantiation = whole.instantiation;
     let module = &instantiation.program.module;
-    let body = module.function(function);
+    let body = instantiation.details.of(function);
     let cfg = Cfg::new(body);
     let settled = Settled { instantiation, function, cfg: &cfg, creating: None };
     let syms = SymTable::new(body, &cfg, &module.types, &settled);

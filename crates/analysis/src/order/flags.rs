@@ -122,7 +122,7 @@ impl View<'_> {
         }
         let cfg = tables.cfg(whole, self.look.site.0);
         let module = &whole.instantiation.program.module;
-        let body = module.function(self.look.site.0);
+        let body = whole.instantiation.details.of(self.look.site.0);
         let taken = |content: &Content| {
             let given = (self.look.result, *content);
             values::result(body, &cfg, &module.types, given, self.taken)
@@ -142,6 +142,9 @@ fn views<'a>(whole: &Whole<'_>, look: &'a Look, tables: &mut Tables) -> Vec<View
             continue;
         }
         if let Some((taken, otherwise)) = leaves_of(body, inst, look.result) {
+            if !otherwise.is_empty() {
+                whole.instantiation.details.of(look.site.0);
+            }
             found.push(View { look, inst, taken, otherwise });
         }
     }

@@ -259,7 +259,7 @@ impl Tables {
         let cfg = self.cfg(whole, source.0);
         let module = &whole.instantiation.program.module;
         let new = || {
-            let body = module.function(source.0);
+            let body = whole.instantiation.details.of(source.0);
             values::ways(body, &cfg, &module.types, source.1, content).map(Arc::new)
         };
         self.ways.entry((source.0, source.1, content)).or_insert_with(new).clone()

@@ -204,6 +204,7 @@ fn step_of(whole: &Whole<'_>, word: &Word, write: &Write) -> Option<StepKind> {
             _ => None,
         },
         Op::Store { address: place, value: Value::Inst(sum), order: None, .. } => {
+            let body = whole.instantiation.details.of(write.site.0);
             let Op::Binary { op, left: Value::Inst(load), right } =
                 &body.instructions[sum.index()].op
             else {

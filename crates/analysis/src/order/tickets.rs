@@ -23,7 +23,7 @@ pub fn ticket_lock(whole: &Whole<'_>, facts: &Facts, turn: u32, word: &Word) -> 
     let mut gives: FxHashSet<CallSite> = FxHashSet::default();
     let mut draws: FxHashSet<CallSite> = FxHashSet::default();
     for write in &word.writes {
-        let body = module.function(write.site.0);
+        let body = whole.instantiation.details.of(write.site.0);
         let draw = number_passed_on(body, write.site.1)?;
         if write.kind != WriteKind::Store || !releases(write.order) {
             return None;
@@ -51,7 +51,7 @@ pub fn ticket_lock(whole: &Whole<'_>, facts: &Facts, turn: u32, word: &Word) -> 
     }
     let mut taken: FxHashSet<(FunctionId, u32, u32)> = FxHashSet::default();
     for look in word.looks.iter().filter(|look| acquires(look.order)) {
-        let body = module.function(look.site.0);
+        let body = whole.instantiation.details.of(look.site.0);
         taken.extend(
             turn_edges(body, look.result, |number| draws.contains(&(look.site.0, number)))
                 .map(|branch| (look.site.0, branch.block, branch.to)),

@@ -7,6 +7,7 @@
 
 use racewarden_ir::{FunctionId, GlobalId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ObjectKind {
@@ -31,7 +32,7 @@ pub enum ObjectKind {
 pub type ObjectId = u32;
 pub type LocationId = u32;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Location {
     pub object: ObjectId,
     pub offset: i64,

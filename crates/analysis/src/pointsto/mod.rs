@@ -16,6 +16,7 @@ mod steps;
 mod tables;
 
 use std::borrow::Cow;
+use std::hash::Hash;
 
 use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
 use rayon::prelude::*;
@@ -24,6 +25,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use build::build;
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
 use solve::{Key, Node, Solver, keys_meet};
+
+use crate::view::{Bytes, Digest};
+
+fn in_order<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut list: Vec<T> = items.collect();
+    list.sort_unstable();
+    list
+}
 
 /// A call instruction, by function and ordinal.
 pub type CallSite = (FunctionId, u32);
@@ -60,6 +69,35 @@ impl PointsTo {
     pub fn started(&self, site: &CallSite) -> impl Iterator<Item = FunctionId> + '_ {
         let lists = [self.entries.get(site), self.ends.get(site)];
         lists.into_iter().flatten().flatten().copied()
+    }
+
+    /// Everything that was found, in one number.
+    pub fn digest(&self) -> Digest {
+        // Taken apart so that a part added to the result is not forgotten here.
+        let PointsTo {
+            locations,
+            nodes,
+            sets,
+            blob_set,
+            blob_objects,
+            cells,
+            bases,
+            blob,
+            globals,
+            functions,
+            targets,
+            entries,
+            ends,
+        } = self;
+        let mut bytes = Bytes::default();
+        (&locations.objects, &locations.sizes, &locations.table).hash(&mut bytes);
+        (nodes, sets, blob_set, bases, blob, globals, functions).hash(&mut bytes);
+        in_order(blob_objects.iter()).hash(&mut bytes);
+        in_order(cells.iter()).hash(&mut bytes);
+        for table in [targets, entries, ends] {
+            in_order(table.iter()).hash(&mut bytes);
+        }
+        bytes.digest()
     }
 
     /// Takes over what the solver found.

@@ -1,0 +1,245 @@
+//! Many small edits of a program of several units, one after the other: after each of them the report
+//! that takes over what earlier checks have found is that of a whole check, byte for byte.
+//!
+//! The edits are chosen to matter where the engine looks closest: values that threads wait for, steps
+//! of counts, bounds of loops, which lock is taken and when, what is added to a pointer. Beside them are
+//! such as do not matter to anything.
+
+use std::path::{Path, PathBuf};
+
+use racewarden_analysis::Options;
+use racewarden_capture::{DirectRequest, capture_inputs};
+use racewarden_models::Models;
+use racewarden_recheck::{Checked, Request, check};
+
+const HEADER: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n\
+    #include <stdlib.h>\n\
+    extern pthread_mutex_t locks[2];\nextern long table[64];\nextern long total, rows, hits;\n\
+    extern int payload;\nextern atomic_int ready, left;\n\
+    void tell(int value);\nint wait_for(void);\nvoid fill(int half);\nvoid add(long amount, int mode);\n\
+    int leave(void);\nlong *place(long *base, long number);\nint parity(int number);\n";
+
+/// Each `@name@` is a knob: an edit gives it another of its values.
+const UNITS: [(&str, &str); 3] = [
+    (
+        "sync.c",
+        r#"#include "all.h"
+pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+atomic_int ready, left = 2;
+int payload;
+
+void tell(int value) {
+    payload = value @calculate@ 3;
+    atomic_store(&ready, @told@);
+}
+
+int wait_for(void) {
+    while (atomic_load(&ready) @waits@ @awaited@)
+        ;
+    return payload;
+}
+
+int leave(void) {
+    return atomic_fetch_sub(&left, 1) == @last@;
+}
+"#,
+    ),
+    (
+        "work.c",
+        r#"#include "all.h"
+long table[64];
+long total, rows, hits;
+
+int parity(int number) {
+    if (number @compares@ @bound@)
+        return number & @mask@;
+    return 0;
+}
+
+void fill(int half) {
+    if (half) {
+        for (int i = @begin@; i < @end@; i++)
+            table[i] += i;
+    } else {
+        for (int i = 0; i < @middle@; i++)
+            table[i] -= i;
+    }
+}
+
+void add(long amount, int mode) {
+    if (mode @asks@ 0)
+        pthread_mutex_lock(&locks[0]);
+    total += amount * @factor@;
+    if (mode @gives@ 0)
+        pthread_mutex_unlock(&locks[0]);
+    pthread_mutex_lock(&locks[@lock@]);
+    rows += @step@;
+    pthread_mutex_unlock(&locks[@lock@]);
+    if (parity(mode))
+        hits++;
+}
+
+long *place(long *base, long number) {
+    return (long *)((uintptr_t)base + (uintptr_t)(number * @apart@ + @after@));
+}
+"#,
+    ),
+    (
+        "main.c",
+        r#"#include "all.h"
+
+static void *first(void *unused) {
+    long local = @start@;
+    tell(7);
+    fill(0);
+    for (int i = 0; i < 4; i++) {
+        local = local @calculate@ i;
+        add(local, @mode@);
+    }
+    *place(table, 1) = local;
+    leave();
+    return unused;
+}
+
+static void *second(void *unused) {
+    if (wait_for() > @start@)
+        payload++;
+    fill(1);
+    add(2, 1);
+    *place(table, 2) = 5;
+    if (leave())
+        hits = 0;
+    return unused;
+}
+
+int main(void) {
+    pthread_t one, two;
+    pthread_create(&one, 0, first, 0);
+    pthread_create(&two, 0, second, 0);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+    return (int)(total + rows + hits) @compares@ 9;
+}
+"#,
+    ),
+];
+
+const KNOBS: [(&str, &[&str]); 19] = [
+    ("calculate", &["+", "-", "*"]),
+    ("told", &["1", "2"]),
+    ("waits", &["!=", "==", "<"]),
+    ("awaited", &["1", "2", "0"]),
+    ("last", &["1", "2"]),
+    ("compares", &[">", "<", "=="]),
+    ("bound", &["10", "11", "0"]),
+    ("mask", &["1", "3"]),
+    ("begin", &["32", "30", "40"]),
+    ("end", &["64", "63", "50"]),
+    ("middle", &["32", "20", "36"]),
+    ("asks", &["!=", "==", ">"]),
+    ("gives", &["!=", "==", ">"]),
+    ("factor", &["2", "3", "5"]),
+    ("lock", &["0", "1"]),
+    ("step", &["1", "2"]),
+    ("apart", &["8", "16", "4"]),
+    ("after", &["64", "128"]),
+    ("start", &["0", "1", "6"]),
+];
+
+/// Another knob, which decides what one unit passes to another.
+const MODES: &[&str] = &["1", "0", "i - 2"];
+
+const EDITS: usize = 40;
+
+struct Project {
+    folder: tempfile::TempDir,
+    /// The chosen value of each knob.
+    chosen: Vec<usize>,
+}
+
+impl Project {
+    fn new() -> Project {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("all.h"), HEADER).expect("writable");
+        let project = Project { folder, chosen: vec![0; KNOBS.len() + 1] };
+        project.write();
+        project
+    }
+
+    fn values(knob: usize) -> (&'static str, &'static [&'static str]) {
+        KNOBS.get(knob).copied().unwrap_or(("mode", MODES))
+    }
+
+    fn write(&self) {
+        for (name, text) in UNITS {
+            let mut text = text.to_owned();
+            for (knob, &choice) in self.chosen.iter().enumerate() {
+                let (name, values) = Project::values(knob);
+                text = text.replace(&format!("@{name}@"), values[choice]);
+            }
+            assert!(!text.contains('@'), "{text}");
+            std::fs::write(self.folder.path().join(name), text).expect("writable");
+        }
+    }
+
+    fn check(&self, cache: Option<&Path>) -> Checked {
+        let path = |name: &str| self.folder.path().join(name);
+        let request = DirectRequest {
+            inputs: UNITS.iter().map(|(name, _)| path(name)).collect(),
+            cflags: Vec::new(),
+            cache: path("bitcode"),
+        };
+        let capture = capture_inputs(&request).unwrap_or_else(|error| panic!("{error}"));
+        let units: Vec<PathBuf> = capture.units.into_iter().map(|unit| unit.bitcode).collect();
+        let request = Request {
+            units: &units,
+            models: Models::builtin(),
+            models_text: "",
+            options: &Options::default(),
+            cache: cache.map(Path::to_owned),
+        };
+        check(&request, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+fn text(checked: &Checked) -> String {
+    serde_json::to_string_pretty(&checked.report).expect("a report is JSON")
+}
+
+/// Numbers that look random and are the same in every run (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit
+    }
+}
+
+#[test]
+fn reports_after_random_edits_are_those_of_whole_checks() {
+    let mut project = Project::new();
+    let cache = project.folder.path().join("cache");
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let (mut reused, mut reports) = (0, std::collections::BTreeSet::new());
+    let mut before = String::new();
+    let mut changed = 0;
+    for edit in 0..EDITS {
+        let (kept, anew) = (project.check(Some(&cache)), project.check(None));
+        let report = text(&anew);
+        assert_eq!(text(&kept), report, "edit {edit}: {:?}", project.chosen);
+        reused += usize::from(kept.reused);
+        changed += usize::from(before != report);
+        before.clone_from(&report);
+        reports.insert(report);
+        let knob = numbers.below(project.chosen.len());
+        let count = Project::values(knob).1.len();
+        project.chosen[knob] = (project.chosen[knob] + 1 + numbers.below(count - 1)) % count;
+        project.write();
+    }
+    // Otherwise the edits, or the program, show nothing.
+    assert!(reused >= 5, "{reused} of {EDITS} were taken over");
+    assert!(reports.len() >= 3 && changed >= 3, "{} reports, {changed} changes", reports.len());
+}
