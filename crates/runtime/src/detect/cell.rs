@@ -86,7 +86,8 @@ impl Record {
     pub fn of_cell(cell: u64) -> impl Iterator<Item = Record> {
         let write = if cell & WRITE != 0 { shadow::TAG } else { 0 };
         let word = shadow::epoch(slot_of(cell) as u32, time_of(cell)) | write | cell & ATOMIC;
-        joined::parts_of(site_of(cell), cell & BYTES).map(move |(site, bytes)| Record { word: word | bytes, site })
+        joined::parts_of(site_of(cell), cell & BYTES)
+            .map(move |(site, bytes)| Record { word: word | bytes, site })
     }
 
     pub fn to_cell(self) -> Option<u64> {

@@ -232,7 +232,8 @@ fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
 pub fn access_pair(address: usize, kind: Kind, pc: usize) {
     let new = tls::now() as u64 | write_bit(kind) | cell::BYTES;
     if address & 7 == 0
-        && let (Some(first), Some(second)) = (shadow::existing(address), shadow::existing(address + 8))
+        && let (Some(first), Some(second)) =
+            (shadow::existing(address), shadow::existing(address + 8))
     {
         access_unless_said(first, address, new, pc);
         return access_unless_said(second, address + 8, new, pc);

@@ -51,9 +51,7 @@ fn lock(word: &AtomicU64) {
 #[cold]
 fn wait(word: &AtomicU64) {
     let mut spins = 0u32;
-    while word.load(Ordering::Relaxed) & LOCK != 0
-        || set(word)
-    {
+    while word.load(Ordering::Relaxed) & LOCK != 0 || set(word) {
         spins += 1;
         if spins < 64 {
             std::hint::spin_loop();
