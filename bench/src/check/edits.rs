@@ -21,7 +21,7 @@ struct Edit {
 }
 
 /// Edits of functions of redis, from what the engine cannot tell to what it must look at.
-const EDITS: [Edit; 10] = [
+const EDITS: [Edit; 11] = [
     Edit {
         what: "a comment, lines moved",
         file: "t_string.c",
@@ -63,6 +63,12 @@ const EDITS: [Edit; 10] = [
         file: "t_string.c",
         from: "incrDecrCommand(c,1);",
         to: "incrDecrCommand(c,2);",
+    },
+    Edit {
+        what: "another constant stored",
+        file: "networking.c",
+        from: "    c->reqtype = 0;",
+        to: "    c->reqtype = 7;",
     },
     Edit {
         what: "a local variable added",

@@ -19,9 +19,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use racewarden_ir::{ArgId, FunctionId, Op, Program};
+use racewarden_ir::{ArgId, FunctionId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::bodies::Bodies;
 use crate::callgraph::{CallGraph, effects_of_call};
 use crate::contexts::{ContextId, Instantiation};
 use crate::effects::{Effect, Effects};
@@ -53,7 +54,7 @@ fn formals_in(sym: &Sym) -> u64 {
 
 impl Formals {
     pub fn new(
-        program: &Program,
+        bodies: &Bodies<'_>,
         effects: &Effects,
         points: &PointsTo,
         summaries: &[impl std::ops::Deref<Target = Summary>],
@@ -61,8 +62,8 @@ impl Formals {
         let mut masks: Vec<u64> = Vec::with_capacity(summaries.len());
         // By callee: who passes what of its own formals as which of the callee's.
         let mut passed: FxHashMap<FunctionId, Vec<(FunctionId, u32, u64)>> = FxHashMap::default();
-        for (id, summary) in program.module.function_ids().zip(summaries) {
-            let sets_up = sets_up(program, effects, points, id);
+        for (id, summary) in bodies.ids().zip(summaries) {
+            let sets_up = sets_up(bodies, effects, points, id);
             masks.push(if sets_up { u64::MAX } else { own_formals(summary) });
             for call in &summary.calls {
                 for (index, argument) in (0u32..).zip(&call.arguments) {
@@ -73,7 +74,7 @@ impl Formals {
                 }
             }
         }
-        let mut queue: Vec<FunctionId> = program.module.function_ids().collect();
+        let mut queue: Vec<FunctionId> = bodies.ids().collect();
         while let Some(callee) = queue.pop() {
             let wanted = masks[callee.index()];
             for &(caller, index, own) in passed.get(&callee).into_iter().flatten() {
@@ -126,12 +127,11 @@ fn own_formals(summary: &Summary) -> u64 {
 }
 
 /// Whether the function sets up something whose count or start function may be passed in.
-fn sets_up(program: &Program, effects: &Effects, points: &PointsTo, id: FunctionId) -> bool {
+fn sets_up(bodies: &Bodies<'_>, effects: &Effects, points: &PointsTo, id: FunctionId) -> bool {
     if effects.of(id).is_some() {
         return false;
     }
-    (0u32..).zip(&program.module.function(id).instructions).any(|(inst, instruction)| {
-        let Op::Call { callee, .. } = &instruction.op else { return false };
+    bodies.calls(id).any(|(inst, callee)| {
         effects_of_call(effects, points, (id, inst), callee).any(|effect| {
             matches!(
                 effect,
@@ -248,7 +248,7 @@ impl Instantiation<'_> {
             }
             if let Some(places) = self.locations_of(sym).map(|places| self.reachable(places))
                 && places.iter().all(|at| at.object != self.points.blob().object)
-                && places.as_slice() != self.points.argument(self.program, callee, ArgId(number))
+                && places.as_slice() != self.points.argument(&self.bodies, callee, ArgId(number))
             {
                 actuals.points.resize(index, None);
                 // Mostly another context has got the same: then both are one in memory.

@@ -5,7 +5,7 @@
 //! were, so does all else that is known before the summaries, which is made of the skeleton and of
 //! them. Then only functions with other details are summarised anew, and who calls them where callers
 //! can tell the difference. When all summaries are what they were, and no function with other details
-//! was looked into after that ([`crate::details`]), then so is what was found.
+//! was looked into after that ([`crate::bodies`]), then so is what was found.
 //!
 //! May miss: nothing. An edit that adds, removes or reorders instructions makes another skeleton, and
 //! is checked as a whole.
@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::actuals::Formals;
+use crate::bodies::Bodies;
 use crate::bottom_up::{Done, bottom_up};
 use crate::callgraph::effects_of_call;
 use crate::check::{Foundation, LARGE_COMPONENT, Options, without_start};
@@ -165,8 +166,8 @@ impl Foundation<'_> {
         if self.graph.create_sites.iter().any(starts_team) {
             return vec![0; self.summaries.len()];
         }
-        Formals::new(self.program, &self.effects, &self.points, &self.summaries)
-            .unasked(&self.graph)
+        let bodies = Bodies::new(self.program, &self.effects);
+        Formals::new(&bodies, &self.effects, &self.points, &self.summaries).unasked(&self.graph)
     }
 
     /// The digests of all summaries of this program, by those of one that differs from it in

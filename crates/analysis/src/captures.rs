@@ -119,9 +119,9 @@ impl Instantiation<'_> {
     }
 
     fn body(&self, id: FunctionId) -> Body<'_> {
-        let function = self.details.of(id);
+        let function = self.bodies.of(id);
         let cfg = Cfg::new(function);
-        let syms = SymTable::new(function, &cfg, &self.program.module.types, &Unknowing);
+        let syms = SymTable::new(function, &cfg, self.bodies.types(), &Unknowing);
         Body { id, function, cfg, syms }
     }
 
@@ -221,13 +221,13 @@ impl Instantiation<'_> {
         if function != body.id || outer.iter().any(|at| self.graph.is_in_cycle(at.0, at.1)) {
             return None;
         }
-        let types = &self.program.module.types;
+        let types = self.bodies.types();
         let sym = body.syms.value(value, types)?;
         if sym.terms.is_empty() {
             return Some(Captured::Same(sym));
         }
         let shared = |atom: &Atom| match atom {
-            Atom::Global(global) => !self.program.module.global(*global).thread_local,
+            Atom::Global(global) => !self.bodies.global(*global).thread_local,
             Atom::Stack(LOCAL, inst) => {
                 (*inst as usize) < body.function.instructions.len()
                     && !self.graph.is_in_cycle(body.id, *inst)

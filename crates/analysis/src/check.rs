@@ -409,7 +409,7 @@ impl<'a> Foundation<'a> {
             stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
         draft.excluded = pairs.excluded;
         draft.spots = naming.spots.into_list();
-        let seen = instantiation.details.seen().collect();
+        let seen = instantiation.bodies.seen().collect();
         (draft, seen)
     }
 

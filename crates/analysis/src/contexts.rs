@@ -11,14 +11,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use racewarden_ir::{Callee, FunctionId, Op, Program};
+use racewarden_ir::{Callee, FunctionId, Program};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::actuals::{Actuals, Formals, frames, named};
+use crate::bodies::Bodies;
 use crate::callgraph::CallGraph;
 use crate::captures::Field;
-use crate::details::Details;
 use crate::effects::{Effect, Effects};
 use crate::entry::{Joins, entry_state, purge, without_handles};
 use crate::flow::compose;
@@ -57,7 +57,7 @@ pub struct Context {
 }
 
 pub struct Instantiation<'a> {
-    pub program: &'a Program,
+    pub bodies: Bodies<'a>,
     pub effects: &'a Effects,
     pub points: &'a PointsTo,
     pub graph: &'a CallGraph,
@@ -88,8 +88,6 @@ pub struct Instantiation<'a> {
     pub(crate) nowhere: Option<ObjectId>,
     /// What the threads of each root were started with.
     pub(crate) captures: Vec<Vec<Field>>,
-    /// Functions that were looked into, by number.
-    pub(crate) details: Details<'a>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -137,8 +135,10 @@ impl<'a> Instantiation<'a> {
         summaries: &'a [Arc<Summary>],
         shared: &'a [bool],
     ) -> Self {
+        let bodies = Bodies::new(program, effects);
+        let formals = Formals::new(&bodies, effects, points, summaries);
         Instantiation {
-            program,
+            bodies,
             effects,
             points,
             graph,
@@ -156,12 +156,11 @@ impl<'a> Instantiation<'a> {
             queue: VecDeque::new(),
             queued_generic: FxHashSet::default(),
             total: 0,
-            formals: Formals::new(program, effects, points, summaries),
+            formals,
             joins: Joins::new(summaries),
             deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
             captures: Vec::new(),
-            details: Details::new(program),
         }
     }
 
@@ -545,12 +544,9 @@ impl<'a> Instantiation<'a> {
     }
 
     pub fn is_allocation(&self, function: FunctionId, inst: u32) -> bool {
-        let Some(instruction) =
-            self.program.module.function(function).instructions.get(inst as usize)
-        else {
+        let Some(Callee::Direct(target)) = self.bodies.callee((function, inst)) else {
             return false;
         };
-        let Op::Call { callee: Callee::Direct(target), .. } = &instruction.op else { return false };
         match self.effects.of(*target) {
             Some(effects) => {
                 effects.iter().any(|effect| matches!(effect, Effect::Allocate { out: None, .. }))

@@ -113,12 +113,8 @@ impl Instantiation<'_> {
     /// a wrapper round `pthread_create` starts in each call what it was given there.
     fn start_of(&self, id: ContextId, inst: u32) -> Option<FunctionId> {
         let context = &self.contexts[id as usize];
-        let body = self.program.module.function(context.function);
-        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
-            &body.instructions[inst as usize].op
-        else {
-            return None;
-        };
+        let op = self.bodies.op((context.function, inst))?;
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &*op else { return None };
         let entry = self.effects.of(*target)?.iter().find_map(|effect| match effect {
             Effect::Create { entry: Entry::Argument(index), .. } => Some(*index),
             _ => None,
@@ -133,10 +129,7 @@ impl Instantiation<'_> {
 
     /// Whether the call starts an OpenMP team, or a task.
     fn team_or_task(&self, site: CallSite) -> (bool, bool) {
-        let body = self.program.module.function(site.0);
-        let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else {
-            return (false, false);
-        };
+        let Some(callee) = self.bodies.callee(site) else { return (false, false) };
         let mut kind = (false, false);
         for effect in effects_of_call(self.effects, self.points, site, callee) {
             if let Effect::Create { extent, passed, .. } = effect {
@@ -150,7 +143,7 @@ impl Instantiation<'_> {
     /// Whether the value is the same each time its instructions run once.
     fn is_fixed(&self, sym: &Sym) -> bool {
         !sym.mentions(&|atom| match atom {
-            Atom::Global(global) => self.program.module.global(*global).thread_local,
+            Atom::Global(global) => self.bodies.global(*global).thread_local,
             Atom::Function(_) => false,
             Atom::Stack(frame, inst) => {
                 *frame == LOCAL || self.is_repeated(self.function_of(*frame), *inst)
@@ -176,18 +169,15 @@ impl Instantiation<'_> {
 
     fn argument_points(&self, id: ContextId, create: &Create) -> Option<Vec<Location>> {
         let function = self.contexts[id as usize].function;
-        let instruction =
-            &self.program.module.function(function).instructions[create.inst as usize];
-        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
-            return None;
-        };
+        let op = self.bodies.op((function, create.inst))?;
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &*op else { return None };
         let effects = self.effects.of(*target)?;
         let owner = effects.iter().find_map(|effect| match effect {
             Effect::Create { entry: Entry::Owned { argument, .. }, .. } => Some(*argument),
             _ => None,
         });
         if let Some(owner) = owner {
-            let places = self.points.value(self.program, function, arguments.get(owner as usize)?);
+            let places = self.points.value(&self.bodies, function, arguments.get(owner as usize)?);
             let owned = self.points.contents(&places);
             return (!owned.is_empty()).then_some(owned);
         }
@@ -204,7 +194,7 @@ impl Instantiation<'_> {
         };
         match bound {
             Some(sym) => self.locations_of(&sym),
-            None => Some(self.points.value(self.program, function, value).into_owned()),
+            None => Some(self.points.value(&self.bodies, function, value).into_owned()),
         }
     }
 }

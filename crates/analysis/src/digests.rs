@@ -125,9 +125,7 @@ impl<'a> Whole<'a> {
         let singletons = objects
             .iter()
             .map(|kind| match kind {
-                ObjectKind::Global(global) => {
-                    !instantiation.program.module.global(*global).thread_local
-                }
+                ObjectKind::Global(global) => !instantiation.bodies.global(*global).thread_local,
                 ObjectKind::Stack(function, inst) | ObjectKind::Heap(function, inst) => {
                     activations.get(function) == Some(&1)
                         && !instantiation.graph.is_in_cycle(*function, *inst)
@@ -163,9 +161,9 @@ impl<'a> Whole<'a> {
 
     /// Whether the value is the same in every thread.
     pub fn is_invariant(&self, sym: &Sym) -> bool {
-        let program = self.instantiation.program;
+        let bodies = &self.instantiation.bodies;
         !sym.mentions(&|atom| match atom {
-            Atom::Global(global) => program.module.global(*global).thread_local,
+            Atom::Global(global) => bodies.global(*global).thread_local,
             Atom::Function(_) => false,
             Atom::Stack(frame, inst) | Atom::Inst(frame, inst) => {
                 *frame == 0
@@ -190,9 +188,7 @@ impl<'a> Whole<'a> {
         address.terms.iter().any(|(atom, scale)| {
             *scale == 1
                 && match atom {
-                    Atom::Global(global) => {
-                        self.instantiation.program.module.global(*global).thread_local
-                    }
+                    Atom::Global(global) => self.instantiation.bodies.global(*global).thread_local,
                     atom => self.instantiation.is_own_atom(access.root, atom),
                 }
         })
@@ -200,13 +196,8 @@ impl<'a> Whole<'a> {
 
     /// Whether the access is made by a call with such an effect.
     pub fn calls(&self, access: &GuardedAccess, is: impl Fn(&Effect) -> bool) -> bool {
-        let body = self.instantiation.program.module.function(access.function);
-        let Some(Op::Call { callee, .. }) =
-            body.instructions.get(access.inst as usize).map(|i| &i.op)
-        else {
-            return false;
-        };
         let site = (access.function, access.inst);
+        let Some(callee) = self.instantiation.bodies.callee(site) else { return false };
         let (effects, points) = (self.instantiation.effects, self.instantiation.points);
         effects_of_call(effects, points, site, callee).any(is)
     }
@@ -238,11 +229,10 @@ impl Digest for SignalFlag {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let module = &whole.instantiation.program.module;
+        let bodies = &whole.instantiation.bodies;
         let is_flag = |access: &GuardedAccess| {
-            let body = module.function(access.function);
             matches!(
-                body.instructions.get(access.inst as usize).map(|i| &i.op),
+                bodies.op((access.function, access.inst)).as_deref(),
                 Some(
                     Op::Load { volatile: true, size: SIG_ATOMIC, .. }
                         | Op::Store { volatile: true, size: SIG_ATOMIC, .. }
@@ -264,12 +254,7 @@ impl Whole<'_> {
         let instantiation = self.instantiation;
         instantiation.threads.roots.iter().skip(1).all(|root| {
             let Some(create) = &root.create else { return false };
-            let body = instantiation.program.module.functions.get(create.site.0.index());
-            let Some(Op::Call { callee, .. }) =
-                body.and_then(|body| body.instructions.get(create.site.1 as usize)).map(|i| &i.op)
-            else {
-                return false;
-            };
+            let Some(callee) = instantiation.bodies.callee(create.site) else { return false };
             let (effects, points) = (instantiation.effects, instantiation.points);
             effects_of_call(effects, points, create.site, callee).all(|effect| {
                 !matches!(effect, Effect::Create { .. })

@@ -20,6 +20,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::bodies::Bodies;
 use crate::ranking::cover;
 
 /// An instruction whose place the report tells.
@@ -280,14 +281,14 @@ fn with_places(text: &str, places: &[Place]) -> String {
 }
 
 /// The text with its marks replaced by what the program says.
-pub fn resolved(text: &str, spots: &Spots, program: &Program) -> String {
+pub fn resolved(text: &str, spots: &Spots, bodies: &Bodies<'_>) -> String {
     if !text.contains(OPEN) {
         return text.to_owned();
     }
     let ids = spots.ids.borrow();
     let mut places = vec![Place::default(); ids.len()];
     for (spot, id) in ids.iter() {
-        places[*id as usize] = place_in(program, *spot);
+        places[*id as usize] = bodies.place(*spot);
     }
     with_places(text, &places)
 }

@@ -17,6 +17,7 @@ use racewarden_ir::{FunctionId, Program};
 use racewarden_models::{Member, plain_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::bodies::Bodies;
 use crate::pointsto::{ObjectKind, PointsTo};
 
 /// What a call means for the thread that a future stands for.
@@ -99,10 +100,9 @@ impl Futures {
     }
 
     /// Whether the object is where a result is kept.
-    pub fn is_result(&self, program: &Program, kind: ObjectKind) -> bool {
+    pub fn is_result(&self, bodies: &Bodies<'_>, kind: ObjectKind) -> bool {
         let ObjectKind::Heap(function, _) = kind else { return false };
-        let name = program.module.name_text(program.module.function(function).name);
-        self.is_machinery(function) || name.starts_with(PROMISE)
+        self.is_machinery(function) || bodies.symbol(function).starts_with(PROMISE)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::{Distinct, Made};
 use crate::effects::{Effect, INSIDE};
 use crate::entry::{entry_state, without_handles};
-use crate::flow::{KEPT, kept_at};
+use crate::flow::{KEPT, kept_by};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
 use crate::sym::{Atom, Sym};
@@ -105,7 +105,7 @@ impl Instantiation<'_> {
                 let objects = &self.points.locations().objects;
                 let futures = &self.effects.futures;
                 let result =
-                    |object: u32| futures.is_result(self.program, objects[object as usize]);
+                    |object: u32| futures.is_result(&self.bodies, objects[object as usize]);
                 locations.retain(|at| !result(at.object));
             }
             if !locations.iter().any(|at| self.shared[at.object as usize]) {
@@ -149,8 +149,7 @@ impl Instantiation<'_> {
 
     /// Whether what is acquired at this place is that something has run once, or runs.
     pub(crate) fn is_once(&self, site: CallSite) -> bool {
-        let body = self.program.module.function(site.0);
-        match body.instructions.get(site.1 as usize).map(|instruction| &instruction.op) {
+        match self.bodies.op(site).as_deref() {
             Some(Op::Call { callee, .. }) => {
                 effects_of_call(self.effects, self.points, site, callee).any(|effect| {
                     use Effect::{Once, OnceBegin, OnceEnd};
@@ -164,17 +163,16 @@ impl Instantiation<'_> {
 
     /// Whether the access is made by freeing what the operand points to.
     fn frees(&self, site: CallSite, operand: u8) -> bool {
-        let body = self.program.module.function(site.0);
-        let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { return false };
+        let Some(callee) = self.bodies.callee(site) else { return false };
         effects_of_call(self.effects, self.points, site, callee)
             .any(|effect| *effect == Effect::Free { pointer: u32::from(operand) })
     }
 
     /// Where an access by this operand may go.
     fn operand_places(&self, function: FunctionId, inst: u32, operand: u8) -> Vec<Location> {
-        let body = self.program.module.function(function);
-        let value = |value: &Value| self.points.value(self.program, function, value).into_owned();
-        let Op::Call { callee, arguments, .. } = &body.instructions[inst as usize].op else {
+        let value = |value: &Value| self.points.value(&self.bodies, function, value).into_owned();
+        let op = self.bodies.op((function, inst));
+        let Some(Op::Call { callee, arguments, .. }) = op.as_deref() else {
             return value(&self.operand(function, inst, operand));
         };
         if operand & (INSIDE | KEPT) != INSIDE {
@@ -194,19 +192,24 @@ impl Instantiation<'_> {
     }
 
     fn operand(&self, function: FunctionId, inst: u32, operand: u8) -> Value {
-        let body = self.program.module.function(function);
-        match &body.instructions[inst as usize].op {
-            Op::Load { address, .. }
-            | Op::Store { address, .. }
-            | Op::AtomicRmw { address, .. }
-            | Op::CompareExchange { address, .. } => address.clone(),
-            Op::MemCopy { from, .. } if operand == 1 => from.clone(),
-            Op::MemCopy { to, .. } | Op::MemSet { to, .. } => to.clone(),
-            Op::Call { arguments, .. } => {
-                let argument = arguments.get((operand & !KEPT) as usize);
-                let place = if operand & KEPT != 0 { kept_at(body, argument) } else { argument };
-                place.cloned().unwrap_or(Value::Null)
-            }
+        let op = self.bodies.op((function, inst));
+        match op.as_deref() {
+            Some(
+                Op::Load { address, .. }
+                | Op::Store { address, .. }
+                | Op::AtomicRmw { address, .. }
+                | Op::CompareExchange { address, .. },
+            ) => address.clone(),
+            Some(Op::MemCopy { from, .. }) if operand == 1 => from.clone(),
+            Some(Op::MemCopy { to, .. } | Op::MemSet { to, .. }) => to.clone(),
+            Some(Op::Call { arguments, .. }) => match arguments.get((operand & !KEPT) as usize) {
+                Some(Value::Inst(load)) if operand & KEPT != 0 => {
+                    let load = self.bodies.op((function, load.0));
+                    load.as_deref().and_then(kept_by).cloned().unwrap_or(Value::Null)
+                }
+                Some(argument) if operand & KEPT == 0 => argument.clone(),
+                _ => Value::Null,
+            },
             _ => Value::Null,
         }
     }
@@ -257,7 +260,7 @@ impl Instantiation<'_> {
                 match context.argument_points.get(*index as usize) {
                     Some(Some(points)) => points.to_vec(),
                     _ => {
-                        self.points.argument(self.program, context.function, ArgId(*index)).to_vec()
+                        self.points.argument(&self.bodies, context.function, ArgId(*index)).to_vec()
                     }
                 }
             }

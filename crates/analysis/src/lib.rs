@@ -17,6 +17,7 @@
 
 mod actuals;
 mod again;
+mod bodies;
 mod bottom_up;
 mod callgraph;
 mod captures;
@@ -24,7 +25,6 @@ mod cfg;
 mod check;
 mod contexts;
 mod creates;
-mod details;
 mod digests;
 mod distinct;
 mod draft;

@@ -48,14 +48,14 @@ pub fn has_weak_access(program: &Program) -> bool {
 
 pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
     let instantiation = whole.instantiation;
-    let module = &instantiation.program.module;
-    let mut functions: Vec<FunctionId> = module.function_ids().collect();
-    functions.retain(|id| !module.function(*id).is_declaration());
+    let bodies = &instantiation.bodies;
+    let mut functions: Vec<FunctionId> = bodies.ids().collect();
+    functions.retain(|id| !bodies.is_declaration(*id));
     let mut scan = Scan { whole, functions, accesses: FxHashMap::default() };
     let mut weak: Vec<(CallSite, Vec<Location>, bool)> = Vec::new();
     for &id in &scan.functions {
-        for (inst, instruction) in (0u32..).zip(&module.function(id).instructions) {
-            if let Some(found) = weak_place(&instruction.op).filter(|w| w.reads || w.writes) {
+        for (inst, op) in bodies.ops(id) {
+            if let Some(found) = weak_place(&op).filter(|w| w.reads || w.writes) {
                 let places = scan.points(id, found.address);
                 weak.push(((id, inst), places, found.writes));
             }
@@ -121,7 +121,7 @@ struct Uses {
 impl<'a> Scan<'a> {
     fn points(&self, function: FunctionId, value: &Value) -> Vec<Location> {
         let instantiation = self.whole.instantiation;
-        instantiation.points.value(instantiation.program, function, value).into_owned()
+        instantiation.points.value(&instantiation.bodies, function, value).into_owned()
     }
 
     fn at(&self, site: CallSite) -> &[&'a GuardedAccess] {
@@ -134,12 +134,12 @@ impl<'a> Scan<'a> {
     }
 
     fn uses(&self, site: CallSite) -> Uses {
-        let body = self.whole.instantiation.program.module.function(site.0);
+        let bodies = &self.whole.instantiation.bodies;
         let mut uses = Uses { followed: false, stored: Vec::new() };
         let mut known = FxHashSet::from_iter([InstId(site.1)]);
         loop {
             let before = known.len();
-            for (inst, instruction) in (0u32..).zip(&body.instructions) {
+            for (inst, op) in bodies.ops(site.0) {
                 let has = |value: &Value| {
                     let mut found = false;
                     value.visit(&mut |part| {
@@ -147,11 +147,11 @@ impl<'a> Scan<'a> {
                     });
                     found
                 };
-                let touched = instruction.op.operands().into_iter().any(has);
+                let touched = op.operands().into_iter().any(has);
                 if !touched {
                     continue;
                 }
-                match &instruction.op {
+                match &*op {
                     Op::Compare { .. } => {}
                     Op::Phi { .. }
                     | Op::Select { .. }
@@ -179,7 +179,7 @@ impl<'a> Scan<'a> {
 
     /// Instructions that may change one of the places.
     fn writers(&self, places: &[Location]) -> Option<Vec<CallSite>> {
-        let program = self.whole.instantiation.program;
+        let bodies = &self.whole.instantiation.bodies;
         let meets = |function: FunctionId, address: &Value, size: u64| {
             self.points(function, address)
                 .iter()
@@ -187,8 +187,8 @@ impl<'a> Scan<'a> {
         };
         let mut found = Vec::new();
         for &id in &self.functions {
-            for (inst, instruction) in (0u32..).zip(&program.module.function(id).instructions) {
-                match &instruction.op {
+            for (inst, op) in bodies.ops(id) {
+                match &*op {
                     Op::Store { address, size, .. }
                     | Op::AtomicRmw { address, size, .. }
                     | Op::CompareExchange { address, size, .. }
@@ -241,11 +241,11 @@ impl<'a> Scan<'a> {
             return false;
         }
         let Some(writers) = self.writers(places) else { return false };
-        let module = &instantiation.program.module;
         let releases = |site: &CallSite| {
-            let op = &module.function(site.0).instructions[site.1 as usize].op;
-            matches!(op, Op::AtomicRmw { .. } | Op::CompareExchange { .. })
-                && weak_place(op).is_some_and(|weak| !weak.writes)
+            instantiation.bodies.op(*site).is_some_and(|op| {
+                matches!(&*op, Op::AtomicRmw { .. } | Op::CompareExchange { .. })
+                    && weak_place(&op).is_some_and(|weak| !weak.writes)
+            })
         };
         if !writers.iter().all(releases) {
             return false;
@@ -271,8 +271,7 @@ impl<'a> Scan<'a> {
         let points = instantiation.points;
         let leads =
             |value: &Value| self.points(id, value).iter().any(|at| family.contains(&at.object));
-        let body = instantiation.program.module.function(id);
-        (0u32..).zip(&body.instructions).all(|(inst, instruction)| match &instruction.op {
+        instantiation.bodies.ops(id).all(|(inst, op)| match &*op {
             Op::Store { address, value, .. } if leads(value) => {
                 let to = self.points(id, address);
                 let inside = to.iter().all(|at| family.contains(&at.object));

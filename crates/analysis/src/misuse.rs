@@ -61,9 +61,8 @@ pub fn reset_in_use(whole: &Whole<'_>) -> Vec<Location> {
 /// Whether the access fills or copies over memory that is known exactly: a lock in it is another one
 /// then. What is written by an index may be an array's beside the lock.
 pub fn overwrites(whole: &Whole<'_>, access: &GuardedAccess) -> bool {
-    let body = whole.instantiation.program.module.function(access.function);
-    let op = body.instructions.get(access.inst as usize).map(|instruction| &instruction.op);
-    let fills = match op {
+    let op = whole.instantiation.bodies.op((access.function, access.inst));
+    let fills = match op.as_deref() {
         Some(Op::MemSet { .. } | Op::MemCopy { .. }) => true,
         Some(Op::Call { .. }) => {
             whole.calls(access, |effect| matches!(effect, Effect::Copy { .. }))
@@ -123,9 +122,8 @@ pub fn foreign_releases(instantiation: &Instantiation<'_>) -> Vec<Location> {
 
 fn lock_uses(instantiation: &Instantiation<'_>, function: FunctionId) -> Uses {
     let mut uses = Uses::default();
-    let body = instantiation.program.module.function(function);
-    for (inst, instruction) in (0u32..).zip(&body.instructions) {
-        let Op::Call { callee, arguments, .. } = &instruction.op else { continue };
+    for (inst, op) in instantiation.bodies.ops(function) {
+        let Op::Call { callee, arguments, .. } = &*op else { continue };
         let site = (function, inst);
         for effect in effects_of_call(instantiation.effects, instantiation.points, site, callee) {
             let place = |lock: &LockName| places(instantiation, function, lock, arguments);
@@ -157,7 +155,7 @@ fn places(
         LockName::Loaded(..) => return None,
     };
     let value = arguments.get(index as usize)?;
-    let mut found = instantiation.points.value(instantiation.program, function, value).into_owned();
+    let mut found = instantiation.points.value(&instantiation.bodies, function, value).into_owned();
     for location in &mut found {
         location.offset += bytes;
     }

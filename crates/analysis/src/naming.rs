@@ -1,13 +1,14 @@
 //! Accesses, locks, threads and objects in the words of the source.
 
 use racewarden_finding::LockMode;
-use racewarden_ir::{FunctionId, InstId, Op, Program};
+use racewarden_ir::{FunctionId, Op};
 
+use crate::bodies::Bodies;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
-use crate::draft::{DraftSite, Spot, Spots, Words, place_in, resolved};
+use crate::draft::{DraftSite, Spot, Spots, Words, resolved};
 use crate::effects::{Effect, LockName};
-use crate::pointsto::{CallSite, ObjectId, ObjectKind};
+use crate::pointsto::{CallSite, Lengths, ObjectId, ObjectKind};
 use crate::state::Held;
 use crate::sym::{Atom, Sym};
 use crate::threads::MAIN;
@@ -25,19 +26,16 @@ impl<'a> Naming<'a> {
 }
 
 impl Naming<'_> {
-    fn program(&self) -> &Program {
-        self.instantiation.program
+    fn bodies(&self) -> &Bodies<'_> {
+        &self.instantiation.bodies
     }
 
     fn text(&self, name: racewarden_ir::NameId) -> String {
-        self.program().module.name_text(name).to_owned()
+        self.bodies().text(name).to_owned()
     }
 
     pub fn function(&self, id: FunctionId) -> String {
-        match self.program().module.functions.get(id.index()) {
-            Some(function) => self.text(function.display_name),
-            None => "the program".to_owned(),
-        }
+        self.bodies().display_name(id).unwrap_or("the program").to_owned()
     }
 
     /// Where an instruction stands, as a mark that [`crate::draft`] replaces.
@@ -47,14 +45,14 @@ impl Naming<'_> {
 
     /// `file:line` of an instruction.
     pub fn line(&self, function: FunctionId, inst: u32) -> String {
-        let place = place_in(self.program(), Spot { function: function.0, inst, level: 0 });
+        let place = self.bodies().place(Spot { function: function.0, inst, level: 0 });
         format!("{}:{}", place.file, place.line)
     }
 
     /// An access in words, for a text that is read now.
     pub fn in_words(&self, access: &GuardedAccess) -> String {
         let text = format!("{} {} [{}]", access.kind, self.lvalue(access), self.thread(access));
-        resolved(&text, &self.spots, self.program())
+        resolved(&text, &self.spots, self.bodies())
     }
 
     pub fn site(&self, access: &GuardedAccess, words: &mut Words) -> DraftSite {
@@ -90,7 +88,7 @@ impl Naming<'_> {
     /// The functions that the instruction was written in, innermost first, the last being the one
     /// that it now stands in.
     fn frames(&self, function: FunctionId, inst: u32) -> Vec<String> {
-        let inlined = self.program().module.function(function).inlined_at(InstId(inst));
+        let inlined = self.bodies().inlined((function, inst));
         let mut names: Vec<String> =
             inlined.iter().map(|frame| self.text(frame.function)).collect();
         names.push(self.function(function));
@@ -98,11 +96,8 @@ impl Naming<'_> {
     }
 
     fn lvalue(&self, access: &GuardedAccess) -> String {
-        let body = self.program().module.function(access.function);
-        let path = body.instructions[access.inst as usize]
-            .path
-            .map(|path| self.text(body.paths[path.0 as usize].text))
-            .filter(|text| !text.is_empty());
+        let path = self.bodies().path((access.function, access.inst));
+        let path = path.map(|path| self.text(path.text)).filter(|text| !text.is_empty());
         match path {
             Some(path) => path,
             None => access
@@ -114,33 +109,30 @@ impl Naming<'_> {
 
     /// The field's name in its type when the access is to a field.
     pub fn field(&self, access: &GuardedAccess) -> Option<String> {
-        let body = self.program().module.function(access.function);
-        let path = body.instructions[access.inst as usize].path?;
-        let field = self.text(body.paths[path.0 as usize].field);
+        let path = self.bodies().path((access.function, access.inst))?;
+        let field = self.text(path.field);
         (!field.is_empty()).then_some(field)
     }
 
     /// The field's name in the innermost type with a name: the same whether the access goes through that
     /// type or through one that it is part of or derived from.
     pub fn inner_field(&self, access: &GuardedAccess) -> Option<String> {
-        let body = self.program().module.function(access.function);
-        let path = body.instructions[access.inst as usize].path?;
-        let field = self.text(body.paths[path.0 as usize].inner);
+        let path = self.bodies().path((access.function, access.inst))?;
+        let field = self.text(path.inner);
         (!field.is_empty()).then_some(field)
     }
 
     pub fn object(&self, id: ObjectId) -> String {
-        let module = &self.program().module;
+        let bodies = self.bodies();
         match self.instantiation.points.locations().objects[id as usize] {
-            ObjectKind::Global(global) => self.text(module.global(global).display_name),
+            ObjectKind::Global(global) => self.text(bodies.global(global).display_name),
             ObjectKind::Function(function) => self.function(function),
             ObjectKind::Stack(function, inst) => {
-                let body = module.function(function);
-                let name = match body.instructions.get(inst as usize).map(|i| &i.op) {
-                    Some(racewarden_ir::Op::Alloca { name, .. }) => self.text(*name),
-                    _ => body
-                        .params
-                        .get((inst as usize).saturating_sub(body.instructions.len()))
+                let name = match bodies.op((function, inst)).as_deref() {
+                    Some(Op::Alloca { name, .. }) => self.text(*name),
+                    _ => bodies
+                        .params(function)
+                        .get(inst.saturating_sub(bodies.length(function)) as usize)
                         .map_or_else(String::new, |param| self.text(param.name)),
                 };
                 let name = if name.is_empty() { "a local".to_owned() } else { name };
@@ -163,13 +155,12 @@ impl Naming<'_> {
 
     /// A held lock by the name that the programmer wrote; what has run once is no lock.
     fn held(&self, held: &Held) -> Option<(String, LockMode, CallSite)> {
-        let (function, inst) = held.acquired_at;
-        let (instantiation, body) = (self.instantiation, self.program().module.function(function));
+        let (instantiation, bodies) = (self.instantiation, self.bodies());
         let once = instantiation.is_once(held.acquired_at);
         if once && held.mode == LockMode::Read {
             return None;
         }
-        let lock_argument = match body.instructions.get(inst as usize).map(|at| &at.op) {
+        let lock_argument = match bodies.op(held.acquired_at).as_deref() {
             Some(Op::Call { callee, .. }) => {
                 let (effects, points) = (instantiation.effects, instantiation.points);
                 effects_of_call(effects, points, held.acquired_at, callee)
@@ -184,7 +175,7 @@ impl Naming<'_> {
         let is_global = matches!(held.lock.as_atom(), Some(Atom::Global(_)));
         let written = lock_argument
             .filter(|_| !is_global)
-            .and_then(|index| body.operand_path(InstId(inst), index))
+            .and_then(|index| bodies.operand_path(held.acquired_at, index))
             .map(|path| self.text(path.text))
             .filter(|text| !text.is_empty());
         let name = written.unwrap_or_else(|| self.lock(&held.lock));
@@ -213,34 +204,31 @@ impl Naming<'_> {
     }
 
     fn atom(&self, atom: &Atom) -> String {
-        let module = &self.program().module;
+        let bodies = self.bodies();
         match atom {
-            Atom::Global(global) => self.text(module.global(*global).display_name),
+            Atom::Global(global) => self.text(bodies.global(*global).display_name),
             Atom::Function(function) => self.function(*function),
             Atom::Argument(frame, index) => {
                 let function = self.instantiation.function_of(*frame);
-                match module.function(function).params.get(*index as usize) {
+                match bodies.params(function).get(*index as usize) {
                     Some(param) if !self.text(param.name).is_empty() => self.text(param.name),
                     _ => format!("argument {index}"),
                 }
             }
             Atom::Inst(frame, inst) => {
                 let function = self.instantiation.function_of(*frame);
-                let body = module.function(function);
-                match body.instructions[*inst as usize].path {
-                    Some(path) => self.text(body.paths[path.0 as usize].text),
+                match bodies.path((function, *inst)) {
+                    Some(path) => self.text(path.text),
                     None => format!("value of {}", self.at(function, *inst)),
                 }
             }
             Atom::Stack(frame, inst) => {
                 let function = self.instantiation.function_of(*frame);
-                let body = module.function(function);
-                let slot = (*inst as usize).checked_sub(body.instructions.len());
-                match (body.instructions.get(*inst as usize).map(|i| &i.op), slot) {
-                    (Some(racewarden_ir::Op::Alloca { name, .. }), _) => self.text(*name),
-                    (None, Some(slot)) if slot < body.params.len() => {
-                        self.text(body.params[slot].name)
-                    }
+                let params = bodies.params(function);
+                let slot = inst.checked_sub(bodies.length(function)).map(|slot| slot as usize);
+                match (bodies.op((function, *inst)).as_deref(), slot) {
+                    (Some(Op::Alloca { name, .. }), _) => self.text(*name),
+                    (None, Some(slot)) if slot < params.len() => self.text(params[slot].name),
                     _ => "local".to_owned(),
                 }
             }
@@ -265,7 +253,7 @@ impl Naming<'_> {
             data.create.as_ref().map(|create| create.chain.first().copied().unwrap_or(create.site));
         match site {
             Some((function, inst)) => {
-                let inlined = self.program().module.function(function).inlined_at(InstId(inst));
+                let inlined = self.bodies().inlined((function, inst));
                 let at = self.spots.mark_at(function, inst, inlined.len() as u32);
                 format!("{name} (created at {at}{many})")
             }

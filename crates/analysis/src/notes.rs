@@ -1,9 +1,10 @@
 //! What weakens the result: everything the engine could not see through, and that could matter.
 
 use racewarden_finding::{Engine, Note};
-use racewarden_ir::{Callee, FunctionId, NoteKind, Op, Program, Value};
+use racewarden_ir::{Callee, FunctionId, NoteKind, Op, Value};
 use rustc_hash::FxHashSet;
 
+use crate::bodies::Bodies;
 use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
 use crate::effects::{Effect, Effects};
@@ -19,7 +20,7 @@ pub fn collect(
     threaded: bool,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
-    let program = instantiation.program;
+    let bodies = &instantiation.bodies;
     // Without a second thread nothing that happens can race.
     if !threaded && !creates_unseen(instantiation, reachable) {
         return notes;
@@ -28,7 +29,7 @@ pub fn collect(
     unresolved_calls(naming, reachable, &mut notes);
     unknown_pointers(naming, reachable, &mut notes);
     own_passed_on(naming, reachable, &mut notes);
-    if has_own_streams(program) {
+    if has_own_streams(bodies) {
         let text = "a class is derived from a stream buffer or a part of a locale: what the library's \
                     streams call of it is not followed";
         notes.push(Note::weakens(Engine::Check, text));
@@ -37,7 +38,7 @@ pub fn collect(
         let text = "setjmp is used: threads created before a jump back are not followed";
         notes.push(Note::weakens(Engine::Check, text));
     }
-    for note in &program.module.notes {
+    for note in bodies.notes() {
         let weakens = matches!(
             note.kind,
             NoteKind::InlineAssembly | NoteKind::UnknownInstruction | NoteKind::UnknownConstant
@@ -76,8 +77,8 @@ const BUFFER_FUNCTIONS: &[&str] =
 
 /// Whether the program has a class that the library's streams call back into. A table of a derived
 /// class names functions of its base, and its type information that of the base.
-pub(crate) fn has_own_streams(program: &Program) -> bool {
-    program.module.names.iter().any(|name| {
+pub(crate) fn has_own_streams(bodies: &Bodies<'_>) -> bool {
+    bodies.names().any(|name| {
         let begins = |rest: &str| STREAM_PARTS.iter().any(|part| rest.starts_with(part));
         if let Some(rest) = name.strip_prefix("_ZTI") {
             return begins(rest);
@@ -95,18 +96,18 @@ pub(crate) fn has_own_streams(program: &Program) -> bool {
 
 /// Whether a thread that calls `setjmp` may create others.
 fn jumps_past_creation(instantiation: &Instantiation<'_>) -> bool {
-    let program = instantiation.program;
-    let returns_twice = |id: FunctionId| {
-        program.module.function(id).instructions.iter().any(|instruction| {
-            matches!(&instruction.op, Op::Call { callee: Callee::Direct(target), .. }
+    let returns_twice = |id: &FunctionId| {
+        instantiation.bodies.calls(*id).any(|(_, callee)| {
+            matches!(callee, Callee::Direct(target)
                 if instantiation.effects.of(*target).into_iter().flatten()
                     .any(|effect| *effect == Effect::ReturnsTwice))
         })
     };
+    let jumping: FxHashSet<FunctionId> = instantiation.bodies.ids().filter(returns_twice).collect();
     let jumpers: FxHashSet<RootId> = instantiation
         .contexts
         .iter()
-        .filter(|context| returns_twice(context.function))
+        .filter(|context| jumping.contains(&context.function))
         .map(|context| context.root)
         .collect();
     let creates = |id: FunctionId| instantiation.graph.create_sites.iter().any(|s| s.0 == id);
@@ -126,15 +127,14 @@ fn called_unknown<'a>(
     instantiation: &'a Instantiation<'_>,
     reachable: &'a [bool],
 ) -> impl Iterator<Item = racewarden_ir::FunctionId> + 'a {
-    let program: &Program = instantiation.program;
-    let mut called = vec![false; program.module.functions.len()];
-    for id in program.module.function_ids().filter(|id| reachable[id.index()]) {
-        for (index, instruction) in program.module.function(id).instructions.iter().enumerate() {
-            let Op::Call { callee, .. } = &instruction.op else { continue };
+    let bodies = &instantiation.bodies;
+    let mut called = vec![false; bodies.count()];
+    for id in bodies.ids().filter(|id| reachable[id.index()]) {
+        for (inst, callee) in bodies.calls(id) {
             match callee {
                 Callee::Direct(target) => called[target.index()] = true,
                 _ => {
-                    let targets = instantiation.points.targets.get(&(id, index as u32));
+                    let targets = instantiation.points.targets.get(&(id, inst));
                     for target in targets.into_iter().flatten() {
                         called[target.index()] = true;
                     }
@@ -169,8 +169,8 @@ fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
     }
     for site in &instantiation.graph.create_sites {
         let empty = instantiation.points.entries.get(site).is_none_or(Vec::is_empty);
-        let Instantiation { program, effects, points, .. } = instantiation;
-        if reachable[site.0.index()] && empty && !registers_nothing(program, effects, points, *site)
+        let Instantiation { bodies, effects, points, .. } = instantiation;
+        if reachable[site.0.index()] && empty && !registers_nothing(bodies, effects, points, *site)
         {
             let at = naming.at(site.0, site.1);
             let text = format!("{at}: the function that the new thread runs is not known");
@@ -181,15 +181,13 @@ fn unresolved_calls(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
 
 /// Whether the call registers a handler that is no function (`SIG_IGN`, a key without destructor).
 pub(crate) fn registers_nothing(
-    program: &Program,
+    bodies: &Bodies<'_>,
     effects: &Effects,
     points: &PointsTo,
     site: CallSite,
 ) -> bool {
-    let body = program.module.function(site.0);
-    let Op::Call { callee, arguments, .. } = &body.instructions[site.1 as usize].op else {
-        return false;
-    };
+    let op = bodies.op(site);
+    let Some(Op::Call { callee, arguments, .. }) = op.as_deref() else { return false };
     let fixed = |value: &Value| match value {
         Value::Null => true,
         Value::Offset { base, .. } => **base == Value::Null,
@@ -204,7 +202,7 @@ pub(crate) fn registers_nothing(
         // A known place that holds no function holds `SIG_IGN` or `SIG_DFL`.
         Effect::Handler { function, .. } => {
             let Some(value) = arguments.get(*function as usize) else { return false };
-            let places = points.value(program, site.0, value);
+            let places = points.value(bodies, site.0, value);
             let blob = points.blob().object;
             !places.is_empty()
                 && !places.iter().any(|at| at.object == blob)
@@ -217,27 +215,22 @@ pub(crate) fn registers_nothing(
 /// Whether the pointer comes from an integer or from a library: elsewhere a pointer without a
 /// target is never followed by a program without undefined behaviour.
 pub(crate) fn is_foreign(
-    program: &Program,
+    bodies: &Bodies<'_>,
     effects: &Effects,
     function: racewarden_ir::FunctionId,
     value: &Value,
     depth: u32,
 ) -> bool {
-    let body = program.module.function(function);
+    let is_foreign = |value: &Value| is_foreign(bodies, effects, function, value, depth + 1);
     match value {
         Value::Offset { base, .. } => **base == Value::Null,
         Value::Unknown { .. } => true,
-        Value::Inst(inst) if depth < 8 => match &body.inst(*inst).op {
-            Op::Address { base, .. } => is_foreign(program, effects, function, base, depth + 1),
-            Op::Cast { op: racewarden_ir::CastOp::IntToPtr, .. } => true,
-            Op::Cast { value, .. } | Op::Freeze { value } => {
-                is_foreign(program, effects, function, value, depth + 1)
-            }
-            Op::Select { then, otherwise, .. } => {
-                is_foreign(program, effects, function, then, depth + 1)
-                    || is_foreign(program, effects, function, otherwise, depth + 1)
-            }
-            Op::Call { callee: Callee::Direct(target), .. } => {
+        Value::Inst(inst) if depth < 8 => match bodies.op((function, inst.0)).as_deref() {
+            Some(Op::Address { base, .. }) => is_foreign(base),
+            Some(Op::Cast { op: racewarden_ir::CastOp::IntToPtr, .. }) => true,
+            Some(Op::Cast { value, .. } | Op::Freeze { value }) => is_foreign(value),
+            Some(Op::Select { then, otherwise, .. }) => is_foreign(then) || is_foreign(otherwise),
+            Some(Op::Call { callee: Callee::Direct(target), .. }) => {
                 let effects = effects.of(*target);
                 effects.is_some_and(|effects| !effects.contains(&Effect::ReturnsOwn))
             }
@@ -250,30 +243,29 @@ pub(crate) fn is_foreign(
 /// Addresses of a thread's own memory that go further than to the next access.
 fn own_passed_on(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
     let instantiation = naming.instantiation;
-    let module = &instantiation.program.module;
+    let bodies = &instantiation.bodies;
     let returns_own = |target: racewarden_ir::FunctionId| {
         let effects = instantiation.effects.of(target);
         effects.is_some_and(|effects| effects.contains(&Effect::ReturnsOwn))
     };
-    if !module.function_ids().any(returns_own) {
+    if !bodies.ids().any(returns_own) {
         return;
     }
-    for id in module.function_ids().filter(|id| reachable[id.index()]) {
-        let body = module.function(id);
+    for id in bodies.ids().filter(|id| reachable[id.index()]) {
         let is_own = |value: &Value| match value {
-            Value::Inst(inst) => matches!(&body.inst(*inst).op,
-                Op::Call { callee: Callee::Direct(target), .. } if returns_own(*target)),
+            Value::Inst(inst) => matches!(bodies.op((id, inst.0)).as_deref(),
+                Some(Op::Call { callee: Callee::Direct(target), .. }) if returns_own(*target)),
             _ => false,
         };
-        for (index, instruction) in body.instructions.iter().enumerate() {
-            let address = match &instruction.op {
+        for (inst, op) in bodies.ops(id) {
+            let address = match &*op {
                 Op::Load { address, .. } | Op::Store { address, .. } => Some(address),
                 _ => None,
             };
             let goes_on = |value: &&Value| is_own(value) && address.is_none_or(|a| a != *value);
-            let stored = matches!(&instruction.op, Op::Store { value, .. } if is_own(value));
-            if stored || instruction.op.operands().iter().any(goes_on) {
-                let at = naming.at(id, index as u32);
+            let stored = matches!(&*op, Op::Store { value, .. } if is_own(value));
+            if stored || op.operands().iter().any(goes_on) {
+                let at = naming.at(id, inst);
                 let text = format!("{at}: who uses this address of the thread's own is not known");
                 notes.push(Note::weakens(Engine::Check, text));
             }
@@ -284,22 +276,22 @@ fn own_passed_on(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>)
 /// Accesses whose pointer leads to no known object.
 fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
     let instantiation = naming.instantiation;
-    let program = instantiation.program;
-    for id in program.module.function_ids().filter(|id| reachable[id.index()]) {
-        for (index, instruction) in program.module.function(id).instructions.iter().enumerate() {
+    let bodies = &instantiation.bodies;
+    for id in bodies.ids().filter(|id| reachable[id.index()]) {
+        for (inst, op) in bodies.ops(id) {
             let (Op::Load { address, .. }
             | Op::Store { address, .. }
             | Op::AtomicRmw { address, .. }
             | Op::CompareExchange { address, .. }
             | Op::MemSet { to: address, .. }
-            | Op::MemCopy { to: address, .. }) = &instruction.op
+            | Op::MemCopy { to: address, .. }) = &*op
             else {
                 continue;
             };
-            if is_foreign(program, instantiation.effects, id, address, 0)
-                && instantiation.points.value(program, id, address).is_empty()
+            if is_foreign(bodies, instantiation.effects, id, address, 0)
+                && instantiation.points.value(bodies, id, address).is_empty()
             {
-                let at = naming.at(id, index as u32);
+                let at = naming.at(id, inst);
                 let text = format!("{at}: nothing is known of where this pointer leads");
                 notes.push(Note::weakens(Engine::Check, text));
             }

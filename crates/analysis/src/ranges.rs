@@ -129,14 +129,10 @@ fn folded(value: &Sym, whole: &Whole<'_>) -> Sym {
 fn constant(frame: Frame, inst: u32, whole: &Whole<'_>) -> Option<i64> {
     let instantiation = whole.instantiation;
     let function = instantiation.function_of(frame);
-    let module = &instantiation.program.module;
-    let body = module.function(function);
-    let Op::Load { address, size, order: None, .. } = &body.instructions.get(inst as usize)?.op
-    else {
-        return None;
-    };
+    let op = instantiation.bodies.op((function, inst))?;
+    let Op::Load { address, size, order: None, .. } = &*op else { return None };
     let flow = whole.flow(function);
-    let place = flow.1.value(address, &module.types)?;
+    let place = flow.1.value(address, instantiation.bodies.types())?;
     let place = place.substitute(&|atom| instantiation.bind(frame - 1, atom))?;
     let [at] = instantiation.locations_of(&place)?[..] else { return None };
     if at.stride != 0 || !whole.singletons[at.object as usize] {
@@ -149,11 +145,11 @@ fn constant(frame: Frame, inst: u32, whole: &Whole<'_>) -> Option<i64> {
 
 impl Whole<'_> {
     pub(crate) fn flow(&self, function: FunctionId) -> Arc<(Cfg, SymTable)> {
-        let module = &self.instantiation.program.module;
-        let body = self.instantiation.details.of(function);
+        let bodies = &self.instantiation.bodies;
+        let body = bodies.of(function);
         self.flows.of(function, || {
             let cfg = Cfg::new(body);
-            let syms = SymTable::new(body, &cfg, &module.types, &Unknowing);
+            let syms = SymTable::new(body, &cfg, bodies.types(), &Unknowing);
             (cfg, syms)
         })
     }
@@ -164,8 +160,8 @@ pub(crate) fn is_counter(atom: &Atom, access: &GuardedAccess, whole: &Whole<'_>)
     if *frame == 0 || whole.instantiation.function_of(*frame) != access.function {
         return false;
     }
-    let body = whole.instantiation.program.module.function(access.function);
-    matches!(body.instructions.get(*inst as usize).map(|i| &i.op), Some(Op::Phi { .. }))
+    let op = whole.instantiation.bodies.op((access.function, *inst));
+    matches!(op.as_deref(), Some(Op::Phi { .. }))
 }
 
 /// The first and the last value of a loop's counter where the access is made, and its step.
@@ -174,11 +170,11 @@ pub(crate) fn counter(
     phi: u32,
     whole: &Whole<'_>,
 ) -> Option<(i64, i64, i64)> {
-    let module = &whole.instantiation.program.module;
-    let body = module.function(access.function);
+    let bodies = &whole.instantiation.bodies;
     let flow = whole.flow(access.function);
     let (cfg, syms) = &*flow;
-    let found = induction(body, cfg, syms, &module.types, phi)?;
+    let body = bodies.of(access.function);
+    let found = induction(body, cfg, syms, bodies.types(), phi)?;
     let around = &cfg.loops[found.index as usize];
     let block = cfg.block_of[access.inst as usize];
     // The header also sees the value that ends the loop.

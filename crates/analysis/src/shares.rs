@@ -19,7 +19,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{Callee, FunctionId, Op, Value};
+use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 use rustc_hash::FxHashMap;
 
 use crate::cfg::Cfg;
@@ -226,12 +226,11 @@ impl Whole<'_> {
                 if *frame == access.context + 1 || self.is_entry_of(*frame, access.root) =>
             {
                 let function = self.instantiation.function_of(*frame);
-                let body = self.instantiation.program.module.function(function);
-                match &body.instructions.get(*inst as usize)?.op {
+                let bodies = &self.instantiation.bodies;
+                match &*bodies.op((function, *inst))? {
                     Op::Load { address, size, order: None, .. } => {
                         let flow = self.flow(function);
-                        let types = &self.instantiation.program.module.types;
-                        let place = flow.1.value(address, types)?;
+                        let place = flow.1.value(address, bodies.types())?;
                         let place =
                             place.substitute(&|atom| self.instantiation.bind(*frame - 1, atom))?;
                         if let [(Atom::Argument(entry, 0), 1)] = place.terms.as_slice()
@@ -269,11 +268,11 @@ impl Whole<'_> {
 
     /// What a counter of the access's function may be where the access is made.
     fn counted(&self, access: &GuardedAccess, phi: u32, depth: u8) -> Option<Share> {
-        let module = &self.instantiation.program.module;
-        let body = module.function(access.function);
+        let bodies = &self.instantiation.bodies;
         let flow = self.flow(access.function);
         let (cfg, syms) = &*flow;
-        let found = induction(body, cfg, syms, &module.types, phi)?;
+        let body = bodies.of(access.function);
+        let found = induction(body, cfg, syms, bodies.types(), phi)?;
         let around = &cfg.loops[found.index as usize];
         let block = cfg.block_of[access.inst as usize];
         // The header also sees the value that ends the loop.
@@ -311,7 +310,7 @@ impl Whole<'_> {
             let (first, bound) = (counter.start.as_constant()?, counter.bound.clone()?);
             let way = bound.as_constant()?.checked_sub(first).filter(|way| *way >= 0)?;
             let function = self.instantiation.function_of(rounds.context + 1);
-            let body = self.instantiation.program.module.function(function);
+            let body = self.instantiation.bodies.of(function);
             let header = rounds.flow.0.loops[rounds.index as usize].header;
             let exact = !is_equality(body, header) || way % counter.step == 0;
             (counter.step > 0 && exact)
@@ -326,12 +325,12 @@ impl Whole<'_> {
 
     /// The first counter of the loop that the threads are created in.
     fn counter_of(&self, rounds: &Rounds<'_>) -> Option<(u32, Induction)> {
-        let module = &self.instantiation.program.module;
-        let body = module.function(self.instantiation.function_of(rounds.context + 1));
+        let bodies = &self.instantiation.bodies;
+        let body = bodies.of(self.instantiation.function_of(rounds.context + 1));
         let (cfg, syms) = &*rounds.flow;
         let header = &body.blocks[cfg.loops[rounds.index as usize].header as usize];
         (header.start.0..header.end.0)
-            .find_map(|phi| Some((phi, induction(body, cfg, syms, &module.types, phi)?)))
+            .find_map(|phi| Some((phi, induction(body, cfg, syms, bodies.types(), phi)?)))
     }
 
     /// The one context that the function is entered in.
@@ -359,12 +358,8 @@ impl Whole<'_> {
         if !self.unique[context as usize] || instantiation.contexts[context as usize].merged {
             return None;
         }
-        let body = instantiation.program.module.functions.get(function.index())?;
-        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
-            &body.instructions.get(inst as usize)?.op
-        else {
-            return None;
-        };
+        let op = instantiation.bodies.op((function, inst))?;
+        let Op::Call { callee: Callee::Direct(target), .. } = &*op else { return None };
         let found = instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
             Effect::Create { entry: Entry::Argument(_), argument, extent, handle, .. } => {
                 Some(((*argument)?, *handle)).filter(|_| !extent.many)
@@ -379,6 +374,10 @@ impl Whole<'_> {
         if !flow.0.once_per_round(index, block) {
             return None;
         }
+        let Op::Call { arguments, .. } = &instantiation.bodies.of(function).inst(InstId(inst)).op
+        else {
+            return None;
+        };
         let argument = arguments.get(argument as usize)?;
         let handle = handle.and_then(|index| arguments.get(index as usize));
         Some(Rounds { context, create: inst, argument, handle, flow, index })
@@ -398,8 +397,8 @@ impl Whole<'_> {
         let way = self.numbers(thread.root, Number::Argument)?.apart;
         let way = way.checked_mul(part.scale.checked_abs()?)?;
         let instantiation = self.instantiation;
-        let types = &instantiation.program.module.types;
-        let body = instantiation.program.module.function(creator.function);
+        let types = instantiation.bodies.types();
+        let body = instantiation.bodies.of(creator.function);
         let (cfg, syms) = &*rounds.flow;
         let (phi, _) = self.counter_of(&rounds)?;
         let block = cfg.block_of[creator.inst as usize];
@@ -428,7 +427,7 @@ impl Whole<'_> {
                 && cfg.loops[index as usize].contains(at)
                 && self.joined_by((creator.function, inst)).is_some_and(|place| {
                     handle.mentions(&|atom| *atom == Atom::Inst(LOCAL, other))
-                        && syms.value(place, types).as_ref() == Some(&handle)
+                        && syms.value(&place, types).as_ref() == Some(&handle)
                 })
         };
         if part.stride.is_some() || !(0..body.instructions.len() as u32).any(is_joined) {
@@ -443,14 +442,11 @@ impl Whole<'_> {
     }
 
     /// Where the handle is kept of the thread that a call certainly waits for.
-    fn joined_by(&self, site: CallSite) -> Option<&Value> {
+    fn joined_by(&self, site: CallSite) -> Option<Value> {
         let instantiation = self.instantiation;
-        let body = instantiation.program.module.functions.get(site.0.index())?;
-        let Op::Call { callee: Callee::Direct(target), arguments, .. } =
-            &body.instructions.get(site.1 as usize)?.op
-        else {
-            return None;
-        };
+        let bodies = &instantiation.bodies;
+        let op = bodies.op(site)?;
+        let Op::Call { callee: Callee::Direct(target), arguments, .. } = &*op else { return None };
         let handle = instantiation.effects.of(*target)?.iter().find_map(|effect| match effect {
             Effect::Join { handle, by_address: None, success } if *success != Success::Zero => {
                 Some(*handle)
@@ -458,18 +454,19 @@ impl Whole<'_> {
             _ => None,
         })?;
         let Value::Inst(load) = arguments.get(handle as usize)? else { return None };
-        let Op::Load { address, .. } = &body.inst(*load).op else { return None };
-        let places = instantiation.points.value(instantiation.program, site.0, address);
+        let loaded = bodies.op((site.0, load.0))?;
+        let Op::Load { address, .. } = &*loaded else { return None };
+        let places = instantiation.points.value(bodies, site.0, address);
         let tainted = &instantiation.sharing?.tainted_handles;
         let is_result = |value: &Value| matches!(value, Value::Inst(inst) if inst.0 == site.1);
         // What is done about a join that fails is not known.
         let is_used =
-            body.instructions.iter().any(|other| other.op.operands().into_iter().any(is_result));
+            bodies.ops(site.0).any(|(_, other)| other.operands().into_iter().any(is_result));
         let certain = !is_used
             && load.0 + 1 == site.1
             && !places.is_empty()
             && places.iter().all(|at| !tainted.contains(&at.object));
-        certain.then_some(address)
+        certain.then(|| address.clone())
     }
 
     /// What a thread finds so far into the memory that it was started with: something that is the same
@@ -490,9 +487,9 @@ impl Whole<'_> {
         data.apart.filter(|_| !data.repeated)?;
         let rounds = self.rounds(root)?;
         let (cfg, syms) = &*rounds.flow;
-        let types = &self.instantiation.program.module.types;
+        let types = self.instantiation.bodies.types();
         let function = self.instantiation.function_of(rounds.context + 1);
-        let body = self.instantiation.program.module.function(function);
+        let body = self.instantiation.bodies.of(function);
         let place = syms.value(rounds.argument, types)?.shifted(offset);
         let around = &cfg.loops[rounds.index as usize];
         let created = cfg.block_of[rounds.create as usize];
@@ -547,7 +544,7 @@ impl Whole<'_> {
     ) -> bool {
         let instantiation = self.instantiation;
         let points = instantiation.points;
-        let places = points.value(instantiation.program, function, address);
+        let places = points.value(&instantiation.bodies, function, address);
         let blob = points.blob().object;
         if places.is_empty() || places.iter().any(|at| points.in_blob(at.object)) {
             return false;

@@ -7,7 +7,7 @@
 //! everyone has left it (in a loop of the region) is not followed, nor are tasks. Accesses in
 //! functions that the region calls are told apart by their addresses only.
 
-use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Program, Value};
+use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Value};
 
 use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
@@ -103,9 +103,9 @@ const LARGE: i64 = 1 << 40;
 
 /// How far the first and the last round of a shared loop are apart at most, where both are constants.
 fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
-    let body = whole.instantiation.details.of(function);
+    let body = whole.instantiation.bodies.of(function);
     let lower = first_slot(body, phi)?;
-    let program = whole.instantiation.program;
+    let bodies = &whole.instantiation.bodies;
     let mut upper = None;
     for instruction in &body.instructions {
         let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
@@ -114,7 +114,7 @@ fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
         if arguments.get(LOWER) != Some(&Value::Inst(lower)) {
             continue;
         }
-        let known = symbol(program, *target).starts_with(STATIC_INIT);
+        let known = bodies.symbol(*target).starts_with(STATIC_INIT);
         let Some(Value::Inst(slot)) = arguments.get(UPPER).filter(|_| known && upper.is_none())
         else {
             return None;
@@ -161,11 +161,10 @@ fn shared(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Shared> {
 }
 
 fn share_of(whole: &Whole<'_>, function: FunctionId, inst: u32) -> Option<Share> {
-    let program = whole.instantiation.program;
-    let body = program.module.function(function);
-    match &body.instructions.get(inst as usize)?.op {
+    let bodies = &whole.instantiation.bodies;
+    match &*bodies.op((function, inst))? {
         Op::Call { callee: Callee::Direct(target), .. } => {
-            (symbol(program, *target) == "omp_get_thread_num").then_some(Share::ThreadNumber)
+            (bodies.symbol(*target) == "omp_get_thread_num").then_some(Share::ThreadNumber)
         }
         Op::Phi { .. } => {
             is_shared_counter(whole, function, inst).then_some(Share::Round(function, inst))
@@ -174,13 +173,9 @@ fn share_of(whole: &Whole<'_>, function: FunctionId, inst: u32) -> Option<Share>
     }
 }
 
-fn symbol(program: &Program, function: FunctionId) -> &str {
-    program.module.name_text(program.module.function(function).name)
-}
-
 /// Whether the counter runs over the rounds that the library gave to this member.
 fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, phi: u32) -> bool {
-    let body = whole.instantiation.details.of(function);
+    let body = whole.instantiation.bodies.of(function);
     first_slot(body, phi).is_some_and(|slot| lower_bound_of(whole, function, body, slot))
 }
 
@@ -206,14 +201,14 @@ fn first_slot(body: &Function, phi: u32) -> Option<InstId> {
 
 /// Whether the library writes the first round to this slot, in a loop that the team meets once.
 fn lower_bound_of(whole: &Whole<'_>, function: FunctionId, body: &Function, slot: InstId) -> bool {
-    let program = whole.instantiation.program;
+    let bodies = &whole.instantiation.bodies;
     let graph = whole.instantiation.graph;
     let mut gives = false;
     for (inst, instruction) in (0u32..).zip(&body.instructions) {
         let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
             continue;
         };
-        let name = symbol(program, *target);
+        let name = bodies.symbol(*target);
         let is_slot = |index: usize| arguments.get(index) == Some(&Value::Inst(slot));
         if name.starts_with("__kmpc_for_static_init_") && is_slot(LOWER) {
             if graph.is_in_cycle(function, inst) {
@@ -235,7 +230,7 @@ fn same_member(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool 
     if a.function != b.function {
         return false;
     }
-    let body = whole.instantiation.details.of(a.function);
+    let body = whole.instantiation.bodies.of(a.function);
     let cfg = Cfg::new(body);
     let (Some(&at_a), Some(&at_b)) =
         (cfg.block_of.get(a.inst as usize), cfg.block_of.get(b.inst as usize))
@@ -272,7 +267,7 @@ fn parts(
     cfg: &Cfg,
     kind: Part,
 ) -> Vec<u32> {
-    let program = whole.instantiation.program;
+    let bodies = &whole.instantiation.bodies;
     let mut found = Vec::new();
     for &block in &cfg.order {
         let end = body.blocks[block as usize].end.index();
@@ -300,7 +295,7 @@ fn parts(
                 let Op::Call { callee: Callee::Direct(target), .. } = &body.inst(*call).op else {
                     continue;
                 };
-                let name = symbol(program, *target);
+                let name = bodies.symbol(*target);
                 let fits = match kind {
                     Part::Single => {
                         name == "__kmpc_single"
@@ -331,7 +326,7 @@ fn has_last_round(whole: &Whole<'_>, function: FunctionId, body: &Function, load
         match &instruction.op {
             Op::Call { callee: Callee::Direct(target), arguments, .. } => {
                 let uses = arguments.contains(&Value::Inst(*slot));
-                let name = symbol(whole.instantiation.program, *target);
+                let name = whole.instantiation.bodies.symbol(*target);
                 if uses && name.starts_with("llvm.lifetime") {
                     continue;
                 }

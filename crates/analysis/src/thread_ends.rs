@@ -83,9 +83,8 @@ impl Instantiation<'_> {
 
     /// Whether a destructor does nothing but to free its object, which no other thread knows.
     fn only_frees(&self, destructor: FunctionId, depth: u32) -> bool {
-        let body = self.program.module.function(destructor);
         depth < 4
-            && body.instructions.iter().all(|instruction| match &instruction.op {
+            && self.bodies.ops(destructor).all(|(_, op)| match &*op {
                 // The table of the class whose part is left.
                 Op::Store { address: Value::Arg(_), order: None, .. } => true,
                 Op::Store { .. }
@@ -112,8 +111,7 @@ impl Instantiation<'_> {
         let mut found = Vec::new();
         let mut setters = None;
         for site in &self.graph.create_sites {
-            let body = self.program.module.function(site.0);
-            let Op::Call { callee, .. } = &body.instructions[site.1 as usize].op else { continue };
+            let Some(callee) = self.bodies.callee(*site) else { continue };
             let mut own = None;
             for effect in effects_of_call(self.effects, self.points, *site, callee) {
                 if let Effect::Handler { kind: HandlerKind::ThreadExit, of_key, .. } = effect {
@@ -136,12 +134,10 @@ impl Instantiation<'_> {
 
     /// Functions that set the calling thread's value of a key.
     fn setters(&self) -> Vec<FunctionId> {
-        let module = &self.program.module;
         let functions: FxHashSet<FunctionId> =
             self.contexts.iter().map(|context| context.function).collect();
         let sets = |id: &FunctionId| {
-            (0u32..).zip(&module.function(*id).instructions).any(|(inst, instruction)| {
-                let Op::Call { callee, .. } = &instruction.op else { return false };
+            self.bodies.calls(*id).any(|(inst, callee)| {
                 effects_of_call(self.effects, self.points, (*id, inst), callee)
                     .any(|effect| matches!(effect, Effect::SetSpecific { .. }))
             })

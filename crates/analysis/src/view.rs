@@ -16,17 +16,18 @@
 //! hold them.
 //!
 //! A view's *skeleton* leaves out more: operators and numbers in computations, comparisons and choices
-//! (what is switched by, chosen by way of control or returned), and numbers that are passed to functions
-//! which no model speaks for, but not which values are taken. A check that has not looked at these details of a function, and whose points-to sets and summaries
-//! are as before, has the same result (see [`crate::again`]).
+//! (what is switched by, chosen by way of control or returned), numbers that are stored plainly, and
+//! numbers that are passed to functions which no model speaks for, but not which values are taken. A check
+//! that has not looked at these details of a function, and whose points-to sets and summaries are as
+//! before, has the same result (see [`crate::again`]).
 //!
 //! May miss: nothing; a version that differs in more than this has another view, and is checked.
 
 use std::hash::{Hash, Hasher};
 
 use racewarden_ir::{
-    BinaryOp, Callee, CompareOp, Function, Global, InstId, Module, NameId, Op, SourceLoc, Type,
-    TypeId, Value,
+    BinaryOp, Callee, CompareOp, Function, FunctionId, Global, InstId, Module, NameId, Op,
+    SourceLoc, Type, TypeId, Value,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -151,7 +152,7 @@ pub fn view(module: &Module, modelled: &(dyn Fn(&str) -> bool + Sync)) -> Option
                 })
                 .collect();
             let symbol = module.name_text(function.name).to_owned();
-            let details = details(function, &plain);
+            let details = details(function, &|id| plain[id.index()]);
             places.functions.push(FunctionPlaces { symbol, own, instructions, inlined, details });
         }
     }
@@ -176,7 +177,7 @@ fn plain_functions(module: &Module, modelled: &dyn Fn(&str) -> bool) -> Vec<bool
 }
 
 /// The digest of what [`without_details`] takes away.
-fn details(function: &Function, plain: &[bool]) -> Digest {
+fn details(function: &Function, plain: &dyn Fn(FunctionId) -> bool) -> Digest {
     let mut bytes = Bytes::default();
     for instruction in function.instructions.iter().filter(|own| has_details(&own.op, plain)) {
         instruction.op.hash(&mut bytes);
@@ -184,33 +185,43 @@ fn details(function: &Function, plain: &[bool]) -> Digest {
     bytes.digest()
 }
 
-/// Whether the instruction has details: it computes, compares, chooses or passes a value.
-fn has_details(op: &Op, plain: &[bool]) -> bool {
-    use Op::{Binary, Call, Compare, Phi, Return, Select, Switch};
+/// Whether the instruction has details: it computes or compares, or it chooses, plainly stores or passes
+/// a number. `plain` says which functions no model speaks for.
+pub fn has_details(op: &Op, plain: &dyn Fn(FunctionId) -> bool) -> bool {
+    use Op::{Binary, Call, Compare, Phi, Return, Select, Store, Switch};
+    let has_number = || op.operands().into_iter().any(is_constant_number);
     match op {
-        Call { callee: Callee::Direct(target), .. } => plain[target.index()],
         Binary { .. } | Compare { .. } => true,
-        Phi { .. } | Return { .. } | Select { .. } | Switch { .. } => true,
+        Store { value, order: None, .. } => is_constant_number(value),
+        Call { callee: Callee::Direct(target), .. } => has_number() && plain(*target),
+        Phi { .. } | Return { .. } | Select { .. } | Switch { .. } => has_number(),
         _ => false,
     }
 }
 
+fn is_constant_number(value: &Value) -> bool {
+    matches!(value, Value::Int { .. } | Value::Float { .. })
+}
+
 /// Which values the instruction takes, whatever it makes of them and of constants. Which operands are
 /// constants stays.
-fn without_details(op: &mut Op, plain: &[bool]) {
+pub fn without_details(op: &mut Op, plain: &dyn Fn(FunctionId) -> bool) {
     if !has_details(op, plain) {
         return;
     }
+    let hide = |operand: &mut Value| {
+        if let Value::Int { bits, .. } | Value::Float { bits, .. } = operand {
+            *bits = 0;
+        }
+    };
     match op {
+        // Where it is stored is no detail.
+        Op::Store { value, .. } => return hide(value),
         Op::Binary { op, .. } => *op = BinaryOp::Add,
         Op::Compare { op, .. } => *op = CompareOp::Eq,
         _ => {}
     }
-    for operand in op.operands_mut() {
-        if let Value::Int { bits, .. } | Value::Float { bits, .. } = operand {
-            *bits = 0;
-        }
-    }
+    op.operands_mut().into_iter().for_each(hide);
 }
 
 /// Whether a value of the type cannot be an address, nor hold one.
@@ -439,7 +450,7 @@ impl<'a> Viewer<'a> {
     fn op(&mut self, op: &Op, numbers: &[u32]) {
         let mut op = op.clone();
         if let Some(plain) = self.bare {
-            without_details(&mut op, plain);
+            without_details(&mut op, &|id| plain[id.index()]);
         }
         for operand in op.operands_mut() {
             operand.visit_mut(&mut |value| {

@@ -15,6 +15,7 @@ pthread_mutex_t other = PTHREAD_MUTEX_INITIALIZER;
 struct row rows[8];
 int hits;
 static float share;
+static long marks[4];
 
 static int next(int key) {
     return key * 3 + 1;
@@ -32,6 +33,7 @@ int get(int key) {
     int found = 0;
     if (key > 3)
         share = share / 2 + 1;
+    marks[key & 3] = 5;
     pthread_mutex_lock(&lock);
     found = rows[key & 7].value;
     pthread_mutex_unlock(&lock);
@@ -148,6 +150,8 @@ fn reports_after_edits_are_those_of_a_whole_check() {
     assert!(project.compare("another condition"));
     project.edit("table.c", "key * 3 + 1", "key * 4 - 1");
     assert!(project.compare("another result"));
+    project.edit("table.c", "= 5;", "= 6;");
+    assert!(project.compare("another constant stored"));
 
     // What may matter.
     let get = "int get(int key)";

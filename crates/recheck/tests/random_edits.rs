@@ -2,8 +2,9 @@
 //! that takes over what earlier checks have found is that of a whole check, byte for byte.
 //!
 //! The edits are chosen to matter where the engine looks closest: values that threads wait for, steps
-//! of counts, bounds of loops, which lock is taken and when, what is added to a pointer. Beside them are
-//! such as do not matter to anything.
+//! of counts, bounds of loops, which lock is taken and when, what is added to a pointer, what a flag is
+//! set to. Others add and take away statements: accesses, calls, variables, locks. Beside them are such as
+//! do not matter to anything.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use racewarden_recheck::{Checked, Request, check};
 const HEADER: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n\
     #include <stdlib.h>\n\
     extern pthread_mutex_t locks[2];\nextern long table[64];\nextern long total, rows, hits;\n\
-    extern int payload;\nextern atomic_int ready, left;\n\
+    extern int payload, gate, marks[8];\nextern atomic_int ready, left;\n\
     void tell(int value);\nint wait_for(void);\nvoid fill(int half);\nvoid add(long amount, int mode);\n\
     int leave(void);\nlong *place(long *base, long number);\nint parity(int number);\n";
 
@@ -26,10 +27,11 @@ const UNITS: [(&str, &str); 3] = [
         r#"#include "all.h"
 pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 atomic_int ready, left = 2;
-int payload;
+int payload, gate = @closed@, marks[8];
 
 void tell(int value) {
     payload = value @calculate@ 3;
+    marks[value & 7] = @marked@;
     atomic_store(&ready, @told@);
 }
 
@@ -77,6 +79,7 @@ void add(long amount, int mode) {
     pthread_mutex_unlock(&locks[@lock@]);
     if (parity(mode))
         hits++;
+    @more@
 }
 
 long *place(long *base, long number) {
@@ -90,6 +93,7 @@ long *place(long *base, long number) {
 
 static void *first(void *unused) {
     long local = @start@;
+    @begins@
     tell(7);
     fill(0);
     for (int i = 0; i < 4; i++) {
@@ -97,6 +101,9 @@ static void *first(void *unused) {
         add(local, @mode@);
     }
     *place(table, 1) = local;
+    pthread_mutex_lock(&locks[1]);
+    gate = @opened@;
+    pthread_mutex_unlock(&locks[1]);
     leave();
     return unused;
 }
@@ -105,6 +112,11 @@ static void *second(void *unused) {
     if (wait_for() > @start@)
         payload++;
     fill(1);
+    pthread_mutex_lock(&locks[1]);
+    int may = gate == @entered@;
+    @unlocks@
+    if (may)
+        marks[0]++;
     add(2, 1);
     *place(table, 2) = 5;
     if (leave())
@@ -124,7 +136,7 @@ int main(void) {
     ),
 ];
 
-const KNOBS: [(&str, &[&str]); 19] = [
+const KNOBS: [(&str, &[&str]); 26] = [
     ("calculate", &["+", "-", "*"]),
     ("told", &["1", "2"]),
     ("waits", &["!=", "==", "<"]),
@@ -144,12 +156,22 @@ const KNOBS: [(&str, &[&str]); 19] = [
     ("apart", &["8", "16", "4"]),
     ("after", &["64", "128"]),
     ("start", &["0", "1", "6"]),
+    ("closed", &["0", "1"]),
+    ("marked", &["4", "5", "0"]),
+    ("opened", &["1", "2", "0"]),
+    ("entered", &["1", "2", "0"]),
+    ("more", &["", "rows++;", "parity(3);", "long more = amount * 3; total += more;", "fill(0);"]),
+    ("begins", &["", "local += hits;", "pthread_mutex_lock(&locks[0]); rows--;", "leave();"]),
+    (
+        "unlocks",
+        &["pthread_mutex_unlock(&locks[1]);", "may &= 1; pthread_mutex_unlock(&locks[1]);", ""],
+    ),
 ];
 
 /// Another knob, which decides what one unit passes to another.
 const MODES: &[&str] = &["1", "0", "i - 2"];
 
-const EDITS: usize = 40;
+const EDITS: usize = 60;
 
 struct Project {
     folder: tempfile::TempDir,

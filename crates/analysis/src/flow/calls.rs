@@ -717,7 +717,11 @@ pub const KEPT: u8 = 0x80;
 /// Where the descriptor is kept that a call gets.
 pub fn kept_at<'a>(function: &'a Function, value: Option<&Value>) -> Option<&'a Value> {
     let Value::Inst(load) = value? else { return None };
-    match &function.inst(*load).op {
+    kept_by(&function.inst(*load).op)
+}
+
+pub fn kept_by(load: &Op) -> Option<&Value> {
+    match load {
         Op::Load { address, size: 4, .. } => Some(address),
         _ => None,
     }

@@ -21,7 +21,7 @@ mod edges;
 mod futures;
 mod handles;
 
-pub use calls::{KEPT, kept_at};
+pub use calls::{KEPT, kept_at, kept_by};
 pub use compose::compose;
 
 use crate::cfg::Cfg;

@@ -237,12 +237,11 @@ pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sy
         [call] if !instantiation.graph.is_in_cycle(call.0, call.1) => create.site,
         _ => return None,
     };
-    let module = &instantiation.program.module;
-    let body = instantiation.details.of(site.0);
+    let (body, types) = (instantiation.bodies.of(site.0), instantiation.bodies.types());
     let cfg = Cfg::new(body);
     let block = cfg.block_of[site.1 as usize];
     let settled = Settled { instantiation, function: site.0, cfg: &cfg, creating: Some(block) };
-    let syms = SymTable::new(body, &cfg, &module.types, &settled);
+    let syms = SymTable::new(body, &cfg, types, &settled);
     let mut around = cfg.loops.iter().filter(|own| own.contains(block));
     let own = around.next()?;
     if around.next().is_some() || !runs_once(whole, facts, (site.0, 0)) {
@@ -250,7 +249,7 @@ pub fn thread_count(whole: &Whole<'_>, facts: &Facts, root: RootId) -> Option<Sy
     }
     let head = &body.blocks[own.header as usize];
     let counter = (head.start.0..head.end.0)
-        .find_map(|phi| induction(body, &cfg, &syms, &module.types, phi).filter(|i| i.step == 1))?;
+        .find_map(|phi| induction(body, &cfg, &syms, types, phi).filter(|i| i.step == 1))?;
     let context = (0u32..)
         .zip(&instantiation.contexts)
         .find(|(_, context)| context.function == site.0)
@@ -266,14 +265,13 @@ pub fn count_of(
     value: &Value,
 ) -> Option<Sym> {
     let instantiation = whole.instantiation;
-    let module = &instantiation.program.module;
-    let body = instantiation.details.of(function);
+    let (body, types) = (instantiation.bodies.of(function), instantiation.bodies.types());
     let cfg = Cfg::new(body);
     let settled = Settled { instantiation, function, cfg: &cfg, creating: None };
-    let syms = SymTable::new(body, &cfg, &module.types, &settled);
+    let syms = SymTable::new(body, &cfg, types, &settled);
     let context = (0u32..)
         .zip(&instantiation.contexts)
         .find(|(_, context)| context.function == function)
         .map(|(id, _)| id)?;
-    syms.value(value, &module.types)?.substitute(&|atom| instantiation.bind(context, atom))
+    syms.value(value, types)?.substitute(&|atom| instantiation.bind(context, atom))
 }

@@ -94,8 +94,8 @@ impl Whole<'_> {
 
     /// The word that the instruction draws a number from, and how far apart the numbers are.
     fn drawn_by(&self, site: CallSite) -> Option<(Location, i64)> {
-        let body = self.instantiation.program.module.function(site.0);
-        let (address, size, by_itself) = match &body.instructions.get(site.1 as usize)?.op {
+        let op = self.instantiation.bodies.op(site)?;
+        let (address, size, by_itself) = match &*op {
             Op::AtomicRmw { address, size, op: RmwOp::Add, .. } => (address, *size, true),
             Op::Load { address, size, order: None, .. } => (address, *size, false),
             _ => return None,
@@ -115,7 +115,7 @@ impl Whole<'_> {
 
     fn word_at(&self, function: FunctionId, address: &Value) -> Option<Location> {
         let instantiation = self.instantiation;
-        match &*instantiation.points.value(instantiation.program, function, address) {
+        match &*instantiation.points.value(&instantiation.bodies, function, address) {
             [at] if at.stride == 0 && self.singletons[at.object as usize] => Some(*at),
             _ => None,
         }
@@ -127,9 +127,8 @@ impl Whole<'_> {
         if let Some(found) = known().get(&(load.0, word)) {
             return *found;
         }
-        let body = self.instantiation.program.module.function(load.0);
-        let found = body.instructions.iter().any(|instruction| {
-            matches!(&instruction.op, Op::Store { address, .. }
+        let found = self.instantiation.bodies.ops(load.0).any(|(_, op)| {
+            matches!(&*op, Op::Store { address, .. }
                 if self.word_at(load.0, address) == Some(word))
         });
         known().insert((load.0, word), found);
@@ -162,7 +161,7 @@ impl Whole<'_> {
         if size < 4 {
             return None;
         }
-        let module = &self.instantiation.program.module;
+        let bodies = &self.instantiation.bodies;
         let (mut step, mut by_itself) = (i64::MAX, false);
         let mut stores: Vec<CallSite> = Vec::new();
         for access in self.accesses_to(word, size).filter(|a| a.kind == AccessKind::Write) {
@@ -172,7 +171,7 @@ impl Whole<'_> {
                 continue;
             }
             let site = (access.function, access.inst);
-            let own = match &module.function(site.0).instructions.get(site.1 as usize)?.op {
+            let own = match &*bodies.op(site)? {
                 Op::AtomicRmw {
                     op: RmwOp::Add, value: Value::Int { bits, .. }, address, ..
                 } => {
@@ -201,28 +200,23 @@ impl Whole<'_> {
 
     /// By how much a stored value is greater than what was loaded in the same section of a lock.
     fn growth(&self, store: CallSite, value: &Value, word: Location, size: u64) -> Option<i64> {
-        let module = &self.instantiation.program.module;
+        let bodies = &self.instantiation.bodies;
         let flow = self.flow(store.0);
-        let grown = flow.1.value(value, &module.types)?;
+        let grown = flow.1.value(value, bodies.types())?;
         let [(Atom::Inst(LOCAL, load), 1)] = grown.terms.as_slice() else { return None };
-        let body = module.function(store.0);
-        let Op::Load { address, size: own, order: None, .. } =
-            &body.instructions.get(*load as usize)?.op
-        else {
-            return None;
-        };
+        let op = bodies.op((store.0, *load))?;
+        let Op::Load { address, size: own, order: None, .. } = &*op else { return None };
         if *own != size || self.word_at(store.0, address) != Some(word) {
             return None;
         }
         let (function, cfg) = (store.0, &flow.0);
         // Something else that was stored in between would be lost.
         let barred = |inst: u32| {
-            let op = &body.instructions[inst as usize].op;
             inst != store.1
-                && matches!(op, Op::Store { address, .. }
+                && matches!(bodies.op((function, inst)).as_deref(), Some(Op::Store { address, .. })
                     if self.word_at(function, address) == Some(word))
         };
-        let section = Section { whole: self, function, body, cfg, look: *load, barred: &barred };
+        let section = Section { whole: self, function, cfg, look: *load, barred: &barred };
         let follows = section.stems_from_look(store.1, None);
         (follows && self.exclude_at(word, size, (function, *load), store)).then_some(grown.offset)
     }
@@ -240,10 +234,9 @@ impl Whole<'_> {
         if let Some(found) = known().get(&load) {
             return *found;
         }
-        let body = self.instantiation.program.module.function(load.0);
         let flow = self.flow(load.0);
         let (function, cfg, barred) = (load.0, &flow.0, &|_: u32| false);
-        let section = Section { whole: self, function, body, cfg, look: load.1, barred };
+        let section = Section { whole: self, function, cfg, look: load.1, barred };
         let is_store = |inst: u32| counter.stores.contains(&(load.0, inst));
         let found = section.leads_to_take(&is_store, &|_, _| true)
             && counter.stores.iter().all(|store| self.exclude_at(word, size, load, *store));

@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 
-use racewarden_ir::{AtomicOrder, Function, FunctionId, Module, Op, RmwOp, TypeId, Value};
+use racewarden_ir::{AtomicOrder, FunctionId, Op, RmwOp, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::values::Content;
+use crate::bodies::Bodies;
 use crate::callgraph::effects_of_call;
 use crate::contexts::Instantiation;
 use crate::effects::{Effect, RESULT, Success};
@@ -205,7 +206,7 @@ impl Events {
                 events.callers.entry(callee).or_default().push(function);
             }
         }
-        events.mark_inside(instantiation.program.module.functions.len());
+        events.mark_inside(instantiation.bodies.count());
         events
     }
 
@@ -243,7 +244,7 @@ impl Events {
 
 impl<'a> Scan<'a> {
     pub(super) fn points(&self, function: FunctionId, value: &Value) -> Cow<'a, [Location]> {
-        self.instantiation.points.value(self.instantiation.program, function, value)
+        self.instantiation.points.value(&self.instantiation.bodies, function, value)
     }
 
     /// The one place that the pointer leads to, in an object that exists once.
@@ -255,11 +256,10 @@ impl<'a> Scan<'a> {
     }
 
     fn function(&mut self, function: FunctionId) {
-        let module = &self.instantiation.program.module;
-        let body = module.function(function);
-        for (inst, instruction) in (0u32..).zip(&body.instructions) {
+        let bodies = &self.instantiation.bodies;
+        for (inst, op) in bodies.ops(function) {
             let site = (function, inst);
-            match &instruction.op {
+            match &*op {
                 Op::Load { address, size, order, .. } => {
                     if let Some(place) = self.exact(function, address) {
                         let (result, kind) = (inst, LookKind::Value);
@@ -272,13 +272,14 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Op::Store { address, value, size, order, .. } => {
-                    let value = constant(module, value);
+                    // Which number it is gets found out when the word is kept.
+                    let value = constant(bodies, value);
                     let kind = WriteKind::Store;
                     self.write(address, *size, Write { site, value, order: *order, kind });
                 }
                 Op::AtomicRmw { address, op, value, size, order } => {
                     let (kind, value) = match op {
-                        RmwOp::Xchg => (WriteKind::Exchange, constant(module, value)),
+                        RmwOp::Xchg => (WriteKind::Exchange, constant(bodies, value)),
                         _ => (WriteKind::Other, None),
                     };
                     self.write(address, *size, Write { site, value, order: Some(*order), kind });
@@ -293,12 +294,12 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Op::CompareExchange { address, expected, new, size, success, failure } => {
-                    let expected = constant(module, expected);
+                    let expected = constant(bodies, expected);
                     let kind = WriteKind::CompareExchange(expected);
-                    let value = constant(module, new);
+                    let value = constant(bodies, new);
                     self.write(address, *size, Write { site, value, order: Some(*success), kind });
                     if let Some(place) = self.exact(function, address) {
-                        let looks = exchange_looks(body, site, expected, (*success, *failure));
+                        let looks = exchange_looks(bodies, site, expected, (*success, *failure));
                         self.word(place, *size).looks.extend(looks);
                     }
                 }
@@ -375,16 +376,16 @@ impl<'a> Scan<'a> {
     fn initial(&self, place: Location, size: u64) -> Option<Content> {
         let objects = &self.instantiation.points.locations().objects;
         let ObjectKind::Global(global) = objects[place.object as usize] else { return None };
-        let data = self.instantiation.program.module.global(global).initializer.as_ref()?;
+        let data = self.instantiation.bodies.global(global).initializer.as_ref()?;
         let start = usize::try_from(place.offset).ok()?;
         let bytes = data.bytes.get(start..start.checked_add(size as usize)?)?;
         if size > 8 {
             return None;
         }
         if data.pointers.iter().any(|(at, _)| at.abs_diff(start as u64) < 8) {
-            let module = &self.instantiation.program.module;
+            let bodies = &self.instantiation.bodies;
             let whole = data.pointers.iter().find(|(at, _)| *at == start as u64)?;
-            return constant(module, &whole.1).filter(|_| size == 8);
+            return constant(bodies, &whole.1).filter(|_| size == 8);
         }
         let value = bytes.iter().rev().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
         Some(Content::Bits(value))
@@ -399,7 +400,7 @@ impl<'a> Scan<'a> {
                 let ObjectKind::Global(global) = objects[place.object as usize] else {
                     return None;
                 };
-                let data = self.instantiation.program.module.global(global).initializer.as_ref()?;
+                let data = self.instantiation.bodies.global(global).initializer.as_ref()?;
                 let start = u64::try_from(place.offset).ok()?;
                 data.pointers.iter().find(|(at, _)| *at == start).map(|(_, value)| value.clone())
             }
@@ -592,22 +593,20 @@ impl<'a> Scan<'a> {
     /// Where the descriptor is kept that was loaded just now.
     fn descriptor_place(&self, function: FunctionId, value: Option<&Value>) -> Option<Location> {
         let Value::Inst(inst) = value? else { return None };
-        let body = self.instantiation.program.module.function(function);
-        match &body.instructions[inst.index()].op {
-            Op::Load { address, size: 4, .. } => self.exact(function, address),
+        match self.instantiation.bodies.op((function, inst.0)).as_deref() {
+            Some(Op::Load { address, size: 4, .. }) => self.exact(function, address),
             _ => None,
         }
     }
 
     /// Finds the words that hold a channel because a call's result was stored there.
     fn keep_channels(&mut self) {
-        let module = &self.instantiation.program.module;
+        let bodies = &self.instantiation.bodies;
         let mut tainted: Vec<ObjectId> = Vec::new();
         for word in self.words.values() {
             for write in &word.writes {
-                let body = module.function(write.site.0);
-                let opened = match &body.instructions[write.site.1 as usize].op {
-                    Op::Store { value: Value::Inst(call), .. } => {
+                let opened = match bodies.op(write.site).as_deref() {
+                    Some(Op::Store { value: Value::Inst(call), .. }) => {
                         let call = (write.site.0, call.0);
                         self.events.channels.results.get(&call).map(|waits| (call, *waits))
                     }
@@ -629,6 +628,18 @@ impl<'a> Scan<'a> {
     }
 
     /// Keeps the words that threads can tell each other something by.
+    /// Which number a plain store writes, if it writes one.
+    fn find_number(&self, write: &mut Write) {
+        let bodies = &self.instantiation.bodies;
+        let plain = write.kind == WriteKind::Store && write.order.is_none();
+        if plain && matches!(write.value, Some(Content::Bits(_))) {
+            let body = bodies.of(write.site.0);
+            if let Op::Store { value, .. } = &body.instructions[write.site.1 as usize].op {
+                write.value = constant(bodies, value);
+            }
+        }
+    }
+
     fn keep_words(&mut self) {
         let mut words: Vec<Word> = std::mem::take(&mut self.words).into_values().collect();
         words.sort_by_key(|word| (word.place, word.size));
@@ -677,6 +688,7 @@ impl<'a> Scan<'a> {
                     self.events.at.insert(*site, Event::Full(number));
                 }
                 let mut word = word;
+                word.writes.iter_mut().for_each(|write| self.find_number(write));
                 for (site, _, old) in self.changes.iter().filter(|(_, at, _)| *at == word.place) {
                     word.waits.push((*site, *old));
                     self.events.at.insert(*site, Event::Read(number));
@@ -696,12 +708,12 @@ const ACQUIRING: [u64; 3] = [2, 4, 5];
 const COUNT_SIZE: u64 = 4;
 
 /// The value when it is a constant.
-pub(super) fn constant(module: &Module, value: &Value) -> Option<Content> {
+pub(super) fn constant(bodies: &Bodies<'_>, value: &Value) -> Option<Content> {
     match value {
         Value::Int { bits, .. } => Some(Content::Bits(*bits)),
         Value::Null => Some(Content::Bits(0)),
         // A symbol that is only declared may be weak, and null.
-        Value::Global(global) if module.global(*global).initializer.is_some() => {
+        Value::Global(global) if bodies.global(*global).initializer.is_some() => {
             Some(Content::Address)
         }
         _ => None,
@@ -710,14 +722,14 @@ pub(super) fn constant(module: &Module, value: &Value) -> Option<Content> {
 
 /// What the two parts of a compare-and-exchange's result tell.
 fn exchange_looks(
-    body: &Function,
+    bodies: &Bodies<'_>,
     site: CallSite,
     expected: Option<Content>,
     (success, failure): (AtomicOrder, AtomicOrder),
 ) -> Vec<Look> {
     let mut looks = Vec::new();
-    for (result, instruction) in (0u32..).zip(&body.instructions) {
-        if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &instruction.op
+    for (result, op) in bodies.ops(site.0) {
+        if let Op::ExtractValue { aggregate: Value::Inst(from), path } = &*op
             && from.0 == site.1
         {
             let (kind, order) = match **path {

@@ -8,9 +8,10 @@
 //!
 //! Not seen: flags whose test is made in another function than the load.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use racewarden_ir::{AtomicOrder, Function, FunctionId, Op, RmwOp, Value};
+use racewarden_ir::{AtomicOrder, FunctionId, InstId, Op, RmwOp, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Look, Word, Write};
@@ -121,54 +122,62 @@ impl View<'_> {
             return Some(results);
         }
         let cfg = tables.cfg(whole, self.look.site.0);
-        let module = &whole.instantiation.program.module;
-        let body = whole.instantiation.details.of(self.look.site.0);
+        let bodies = &whole.instantiation.bodies;
+        let body = bodies.of(self.look.site.0);
         let taken = |content: &Content| {
             let given = (self.look.result, *content);
-            values::result(body, &cfg, &module.types, given, self.taken)
+            values::result(body, &cfg, bodies.types(), given, self.taken)
         };
         results.iter().map(taken).collect()
     }
 }
 
 fn views<'a>(whole: &Whole<'_>, look: &'a Look, tables: &mut Tables) -> Vec<View<'a>> {
-    let body = whole.instantiation.program.module.function(look.site.0);
-    let cfg = tables.cfg(whole, look.site.0);
+    let (bodies, function) = (&whole.instantiation.bodies, look.site.0);
+    let cfg = tables.cfg(whole, function);
     let mut found =
         vec![View { look, inst: look.result, taken: look.result, otherwise: Vec::new() }];
-    for (inst, instruction) in (0u32..).zip(&body.instructions) {
+    let bare = |inst: u32| bodies.op((function, inst));
+    let whole = |inst: u32| Some(Cow::Borrowed(&bodies.of(function).inst(InstId(inst)).op));
+    for (inst, op) in bodies.ops(function) {
         let reachable = cfg.position[cfg.block_of[inst as usize] as usize] != crate::cfg::NONE;
-        if !matches!(instruction.op, Op::Phi { .. }) || !reachable {
+        if !matches!(&*op, Op::Phi { .. }) || !reachable {
             continue;
         }
-        if let Some((taken, otherwise)) = leaves_of(body, inst, look.result) {
-            if !otherwise.is_empty() {
-                whole.instantiation.details.of(look.site.0);
-            }
+        // The constants are details.
+        let leaves = leaves_of(&bare, inst, look.result).and_then(|leaves| match &leaves.1[..] {
+            [] => Some(leaves),
+            _ => leaves_of(&whole, inst, look.result),
+        });
+        if let Some((taken, otherwise)) = leaves {
             found.push(View { look, inst, taken, otherwise });
         }
     }
     found
 }
 
+/// What instructions of a function do.
+type Ops<'a> = dyn Fn(u32) -> Option<Cow<'a, Op>> + 'a;
+
 /// The one part of the look's result, and the constants, that a phi may have.
-fn leaves_of(body: &Function, phi: u32, result: u32) -> Option<(u32, Vec<Content>)> {
+fn leaves_of(op: &Ops<'_>, phi: u32, result: u32) -> Option<(u32, Vec<Content>)> {
     let mut seen = vec![phi];
     let mut next = 0;
     let (mut taken, mut constants) = (None, Vec::new());
     while let Some(&inst) = seen.get(next) {
         next += 1;
-        let Op::Phi { incoming } = &body.instructions[inst as usize].op else { return None };
+        let phi = op(inst)?;
+        let Op::Phi { incoming } = &*phi else { return None };
         for edge in incoming {
             match &edge.value {
                 Value::Int { bits, .. } => constants.push(Content::Bits(*bits)),
                 Value::Null => constants.push(Content::Bits(0)),
                 Value::Inst(value) => {
-                    if matches!(body.instructions[value.index()].op, Op::Phi { .. }) {
+                    if matches!(&*op(value.0)?, Op::Phi { .. }) {
                         if !seen.contains(&value.0) {
                             seen.push(value.0);
                         }
-                    } else if stems_from(body, value.0, result)
+                    } else if stems_from(op, value.0, result)
                         && taken.is_none_or(|other| other == value.0)
                     {
                         taken = Some(value.0);
@@ -184,16 +193,18 @@ fn leaves_of(body: &Function, phi: u32, result: u32) -> Option<(u32, Vec<Content
 }
 
 /// Whether the value is computed from nothing but the result.
-fn stems_from(body: &Function, mut inst: u32, result: u32) -> bool {
+fn stems_from(op: &Ops<'_>, mut inst: u32, result: u32) -> bool {
     while inst != result {
-        inst = match &body.instructions[inst as usize].op {
-            Op::Cast { value: Value::Inst(value), .. }
-            | Op::Freeze { value: Value::Inst(value) }
-            | Op::Compare {
-                left: Value::Inst(value),
-                right: Value::Int { .. } | Value::Null,
-                ..
-            } => value.0,
+        inst = match op(inst).as_deref() {
+            Some(
+                Op::Cast { value: Value::Inst(value), .. }
+                | Op::Freeze { value: Value::Inst(value) }
+                | Op::Compare {
+                    left: Value::Inst(value),
+                    right: Value::Int { .. } | Value::Null,
+                    ..
+                },
+            ) => value.0,
             _ => return false,
         };
     }
@@ -333,12 +344,8 @@ fn needed_writers(whole: &Whole<'_>, facts: &Facts, word: &Word, initial: Conten
 
 /// What an addition adds that is made at most once.
 fn single_step(whole: &Whole<'_>, facts: &Facts, write: &Write) -> Option<i64> {
-    let body = whole.instantiation.program.module.function(write.site.0);
-    let Op::AtomicRmw { op, value: Value::Int { bits, .. }, .. } =
-        &body.instructions[write.site.1 as usize].op
-    else {
-        return None;
-    };
+    let op = whole.instantiation.bodies.op(write.site)?;
+    let Op::AtomicRmw { op, value: Value::Int { bits, .. }, .. } = &*op else { return None };
     let amount = i64::try_from(*bits).ok()?;
     let [root] = facts.runners(write.site.0) else { return None };
     if !is_single(whole, *root) || !entered_once(whole, *root, write.site) {
@@ -404,15 +411,12 @@ fn sequence_heads(
     number: u32,
     owner: RootId,
 ) -> FxHashSet<CallSite> {
-    let module = &whole.instantiation.program.module;
-    let is_cpp = |id| {
-        let function = module.function(id);
-        !function.is_declaration() && module.name_text(function.name).starts_with("_Z")
-    };
+    let bodies = &whole.instantiation.bodies;
+    let is_cpp = |id| !bodies.is_declaration(id) && bodies.symbol(id).starts_with("_Z");
     let word = &facts.events.words[number as usize];
     let own = |write: &Write| facts.runners(write.site.0) == [owner];
     let continued = word.writes.iter().all(|write| own(write) || is_rmw(whole, write));
-    if !continued || module.function_ids().any(is_cpp) {
+    if !continued || bodies.ids().any(is_cpp) {
         return FxHashSet::default();
     }
     let heads = word.writes.iter().filter(|write| own(write) && releases(write.order));
@@ -421,11 +425,8 @@ fn sequence_heads(
 
 /// Whether the write also reads, so that it continues others' release sequences.
 fn is_rmw(whole: &Whole<'_>, write: &Write) -> bool {
-    let body = whole.instantiation.program.module.function(write.site.0);
-    matches!(
-        body.instructions[write.site.1 as usize].op,
-        Op::AtomicRmw { .. } | Op::CompareExchange { .. }
-    )
+    let op = whole.instantiation.bodies.op(write.site);
+    matches!(op.as_deref(), Some(Op::AtomicRmw { .. } | Op::CompareExchange { .. }))
 }
 
 /// Adds what no release fence, or head of a release sequence, separates from a relaxed write that

@@ -6,7 +6,7 @@
 //! and the store. What serves so excludes like a word that is taken by compare-and-exchange
 //! ([`super::exclusive`]), and comes after the other thread's section by the lock itself.
 
-use racewarden_ir::{Callee, Function, FunctionId, Op};
+use racewarden_ir::{Callee, FunctionId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Facts;
@@ -113,9 +113,7 @@ fn is_section(
     let function = look.site.0;
     let Some(found) = tables.any_way(whole, (function, look.result), &[free]) else { return false };
     let cfg = tables.cfg(whole, function);
-    let body = whole.instantiation.program.module.function(function);
-    let section =
-        Section { whole, function, body, cfg: &cfg, look: look.site.1, barred: &|_| false };
+    let section = Section { whole, function, cfg: &cfg, look: look.site.1, barred: &|_| false };
     let is_refused = |block: u32, to: u32| {
         refused.iter().any(|(_, branch)| branch.block == block && branch.to == to)
     };
@@ -130,7 +128,6 @@ fn is_section(
 pub(super) struct Section<'a> {
     pub whole: &'a Whole<'a>,
     pub function: FunctionId,
-    pub body: &'a Function,
     pub cfg: &'a Cfg,
     pub look: u32,
     /// What else must not come between.
@@ -144,12 +141,13 @@ impl Section<'_> {
         store: u32,
         is_refused: Option<&dyn Fn(u32, u32) -> bool>,
     ) -> bool {
+        let blocks = self.whole.instantiation.bodies.blocks(self.function);
         // Where to look backwards from, and whether the branch was seen.
         let mut stack = vec![(store, is_refused.is_none())];
         let mut seen: FxHashSet<(u32, bool)> = FxHashSet::default();
         while let Some((from, told)) = stack.pop() {
             let block = self.cfg.block_of[from as usize];
-            let start = self.body.blocks[block as usize].start.0;
+            let start = blocks[block as usize].start.0;
             let met =
                 (start..from).rev().find(|inst| *inst == self.look || self.may_release(*inst));
             match met {
@@ -162,7 +160,7 @@ impl Section<'_> {
                 return false;
             }
             for &other in before {
-                let end = self.body.blocks[other as usize].end.0;
+                let end = blocks[other as usize].end.0;
                 let told = told || is_refused.is_some_and(|is| is(other, block));
                 if self.may_release(end - 1) {
                     return false;
@@ -181,16 +179,19 @@ impl Section<'_> {
         is_take: &dyn Fn(u32) -> bool,
         may_go: &dyn Fn(u32, u32) -> bool,
     ) -> bool {
+        let bodies = &self.whole.instantiation.bodies;
+        let blocks = bodies.blocks(self.function);
+        let returns = |inst: u32| {
+            let op = bodies.op((self.function, inst));
+            matches!(op.as_deref(), Some(Op::Return { .. }))
+        };
         let mut stack = vec![self.look + 1];
         let mut seen: FxHashSet<u32> = FxHashSet::default();
         while let Some(from) = stack.pop() {
             let block = self.cfg.block_of[from as usize];
-            let end = self.body.blocks[block as usize].end.0;
-            let met = (from..end).find(|inst| {
-                is_take(*inst)
-                    || self.may_release(*inst)
-                    || matches!(self.body.instructions[*inst as usize].op, Op::Return { .. })
-            });
+            let end = blocks[block as usize].end.0;
+            let met = (from..end)
+                .find(|inst| is_take(*inst) || self.may_release(*inst) || returns(*inst));
             match met {
                 Some(inst) if is_take(inst) => continue,
                 Some(_) => return false,
@@ -198,7 +199,7 @@ impl Section<'_> {
             }
             for &to in &self.cfg.successors[block as usize] {
                 if may_go(block, to) && seen.insert(to) {
-                    stack.push(self.body.blocks[to as usize].start.0);
+                    stack.push(blocks[to as usize].start.0);
                 }
             }
         }
@@ -209,10 +210,10 @@ impl Section<'_> {
         if (self.barred)(inst) {
             return true;
         }
-        let op = &self.body.instructions[inst as usize].op;
-        let Op::Call { callee, .. } = op else { return matches!(op, Op::Unknown { .. }) };
         let instantiation = self.whole.instantiation;
         let site = (self.function, inst);
+        let Some(op) = instantiation.bodies.op(site) else { return true };
+        let Op::Call { callee, .. } = &*op else { return matches!(&*op, Op::Unknown { .. }) };
         let Callee::Direct(target) = callee else { return true };
         if instantiation.effects.of(*target).is_none() {
             return true;

@@ -231,8 +231,8 @@ pub fn waits_for_certain(whole: &Whole<'_>, facts: &Facts, place: Location) -> b
 
 fn is_used(whole: &Whole<'_>, site: CallSite) -> bool {
     let mut used = false;
-    for instruction in &whole.instantiation.program.module.function(site.0).instructions {
-        for operand in instruction.op.operands() {
+    for (_, op) in whole.instantiation.bodies.ops(site.0) {
+        for operand in op.operands() {
             operand.visit(&mut |value| {
                 used |= matches!(value, Value::Inst(inst) if inst.0 == site.1);
             });
@@ -250,17 +250,16 @@ pub struct Tables {
 
 impl Tables {
     pub fn cfg(&mut self, whole: &Whole<'_>, function: FunctionId) -> Arc<Cfg> {
-        let module = &whole.instantiation.program.module;
-        let new = || Arc::new(Cfg::new(module.function(function)));
+        let new = || Arc::new(whole.instantiation.bodies.cfg(function));
         self.flows.entry(function).or_insert_with(new).clone()
     }
 
     fn ways(&mut self, whole: &Whole<'_>, source: CallSite, content: Content) -> Option<Arc<Ways>> {
         let cfg = self.cfg(whole, source.0);
-        let module = &whole.instantiation.program.module;
+        let bodies = &whole.instantiation.bodies;
         let new = || {
-            let body = whole.instantiation.details.of(source.0);
-            values::ways(body, &cfg, &module.types, source.1, content).map(Arc::new)
+            let body = bodies.of(source.0);
+            values::ways(body, &cfg, bodies.types(), source.1, content).map(Arc::new)
         };
         self.ways.entry((source.0, source.1, content)).or_insert_with(new).clone()
     }
@@ -370,7 +369,7 @@ fn may_be_index(rest: &Sym, scale: i64, index: u64, a: &GuardedAccess, b: &Guard
 fn may_lead(whole: &Whole<'_>, function: FunctionId, value: &Value, a: &GuardedAccess) -> bool {
     let points = whole.instantiation.points;
     let blob = points.blob().object;
-    let to = points.value(whole.instantiation.program, function, value);
+    let to = points.value(&whole.instantiation.bodies, function, value);
     to.is_empty()
         || a.locations.iter().any(|at| at.object == blob)
         || to
@@ -387,17 +386,17 @@ fn is_told_by(
     before: &Stand,
     leads: &dyn Fn(&Value, FunctionId) -> bool,
 ) -> bool {
-    let module = &whole.instantiation.program.module;
+    let bodies = &whole.instantiation.bodies;
     if word.first.as_ref().is_none_or(|value| leads(value, look.site.0)) {
         return false;
     }
     let mut writes = Vec::new();
     for write in &word.writes {
-        let body = module.function(write.site.0);
-        let stored = match &body.instructions[write.site.1 as usize].op {
-            Op::Store { value, .. } => Some(value),
-            Op::AtomicRmw { op: RmwOp::Xchg, value, .. } => Some(value),
-            Op::CompareExchange { new, .. } => Some(new),
+        let op = bodies.op(write.site);
+        let stored = match op.as_deref() {
+            Some(Op::Store { value, .. }) => Some(value),
+            Some(Op::AtomicRmw { op: RmwOp::Xchg, value, .. }) => Some(value),
+            Some(Op::CompareExchange { new, .. }) => Some(new),
             _ => None,
         };
         if stored.is_none_or(|value| leads(value, write.site.0)) {

@@ -9,7 +9,6 @@ use racewarden_ir::{Op, Value};
 use rustc_hash::FxHashSet;
 
 use super::events::{Scan, Word, Write, constant};
-use crate::cfg::Cfg;
 use crate::pointsto::{CallSite, ObjectKind};
 use crate::threads::MAIN;
 
@@ -38,17 +37,17 @@ impl Scan<'_> {
             return;
         }
         let early = self.early(&candidates);
-        let module = &self.instantiation.program.module;
+        let bodies = &self.instantiation.bodies;
         let mut words = std::mem::take(&mut self.words);
         for word in words.values_mut().filter(|word| local(word)) {
             let mut first = word.writes.iter().filter(|write| early.contains(&write.site));
             let (Some(Write { site, .. }), None) = (first.next(), first.next()) else { continue };
             let site = *site;
-            let Op::Store { value, .. } = &module.function(site.0).instructions[site.1 as usize].op
+            let Op::Store { value, .. } = &bodies.of(site.0).instructions[site.1 as usize].op
             else {
                 continue;
             };
-            word.initial = constant(module, value);
+            word.initial = constant(bodies, value);
             word.first = word.initial.map(|_| value.clone());
             if word.initial.is_some() {
                 word.writes.retain(|write| write.site != site);
@@ -80,10 +79,8 @@ impl Scan<'_> {
     }
 
     fn is_unshared(&self, site: CallSite) -> bool {
-        let body = self.instantiation.program.module.function(site.0);
-        let Op::Store { address, .. } = &body.instructions[site.1 as usize].op else {
-            return false;
-        };
+        let op = self.instantiation.bodies.op(site);
+        let Some(Op::Store { address, .. }) = op.as_deref() else { return false };
         let points = self.points(site.0, address);
         points.iter().all(|at| !self.instantiation.shared[at.object as usize])
     }
@@ -114,15 +111,13 @@ impl Scan<'_> {
     /// but for threads that it always creates before.
     fn is_certain(&self, site: CallSite) -> bool {
         let graph = self.instantiation.graph;
-        let body = self.instantiation.program.module.function(site.0);
-        let cfg = Cfg::new(body);
+        let bodies = &self.instantiation.bodies;
+        let cfg = bodies.cfg(site.0);
         let creating = graph.create_sites.iter().filter(|own| own.0 == site.0).map(|own| own.1);
         let calling = graph.calls[site.0.index()]
             .iter()
             .filter(|(_, targets)| targets.iter().any(|target| graph.may_create[target.index()]));
-        let returning = (0u32..)
-            .zip(&body.instructions)
-            .filter(|(_, instruction)| matches!(instruction.op, Op::Return { .. }));
+        let returning = bodies.ops(site.0).filter(|(_, op)| matches!(&**op, Op::Return { .. }));
         let later =
             creating.chain(calling.map(|(inst, _)| *inst)).chain(returning.map(|(inst, _)| inst));
         let block = cfg.block_of[site.1 as usize];
@@ -136,24 +131,22 @@ impl Scan<'_> {
     /// Whether plain additions of constants are all that changes the word, and a branch compares it
     /// with a constant.
     pub(super) fn counts(&self, word: &Word) -> bool {
-        let module = &self.instantiation.program.module;
+        let bodies = &self.instantiation.bodies;
         let adds = |write: &Write| {
-            let body = module.function(write.site.0);
-            let Op::Store { value: Value::Inst(sum), order: None, .. } =
-                &body.instructions[write.site.1 as usize].op
-            else {
+            let op = bodies.op(write.site);
+            let Some(Op::Store { value: Value::Inst(sum), order: None, .. }) = op.as_deref() else {
                 return false;
             };
             matches!(
-                &body.instructions[sum.index()].op,
-                Op::Binary { left: Value::Inst(load), right: Value::Int { .. }, .. }
+                bodies.op((write.site.0, sum.0)).as_deref(),
+                Some(Op::Binary { left: Value::Inst(load), right: Value::Int { .. }, .. })
                     if word.looks.iter().any(|look| look.site == (write.site.0, load.0))
             )
         };
         let compared = |look: &super::events::Look| {
-            module.function(look.site.0).instructions.iter().any(|instruction| {
+            bodies.ops(look.site.0).any(|(_, op)| {
                 matches!(
-                    &instruction.op,
+                    &*op,
                     Op::Compare { left: Value::Inst(load), right: Value::Int { .. }, .. }
                         if load.0 == look.result
                 )

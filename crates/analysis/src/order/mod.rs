@@ -21,7 +21,7 @@ mod values;
 
 use std::sync::{Arc, OnceLock, RwLock};
 
-use racewarden_ir::{FunctionId, Op};
+use racewarden_ir::FunctionId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::effects_of_call;
@@ -285,12 +285,7 @@ fn is_single(whole: &Whole<'_>, root: RootId) -> bool {
 /// Whether the call starts one thread, and is not the registration of a handler.
 fn starts_one(whole: &Whole<'_>, site: CallSite) -> bool {
     let instantiation = whole.instantiation;
-    let body = instantiation.program.module.functions.get(site.0.index());
-    let Some(Op::Call { callee, .. }) =
-        body.and_then(|body| body.instructions.get(site.1 as usize)).map(|i| &i.op)
-    else {
-        return false;
-    };
+    let Some(callee) = instantiation.bodies.callee(site) else { return false };
     effects_of_call(instantiation.effects, instantiation.points, site, callee)
         .any(|effect| matches!(effect, Effect::Create { extent, .. } if !extent.many))
 }

@@ -29,9 +29,9 @@ impl Oracle for Settled<'_> {
     fn is_stable(&self, inst: u32) -> bool {
         let instantiation = self.instantiation;
         let Some(sharing) = instantiation.sharing else { return false };
-        let body = instantiation.program.module.function(self.function);
-        let Op::Load { address, .. } = &body.instructions[inst as usize].op else { return false };
-        let places = instantiation.points.value(instantiation.program, self.function, address);
+        let op = instantiation.bodies.op((self.function, inst));
+        let Some(Op::Load { address, .. }) = op.as_deref() else { return false };
+        let places = instantiation.points.value(&instantiation.bodies, self.function, address);
         let [Location { object, stride: 0, .. }] = &*places else { return false };
         let kind = instantiation.points.locations().objects[*object as usize];
         matches!(kind, ObjectKind::Global(_))

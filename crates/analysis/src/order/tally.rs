@@ -188,7 +188,6 @@ struct StepKind {
 }
 
 fn step_of(whole: &Whole<'_>, word: &Word, write: &Write) -> Option<StepKind> {
-    let body = whole.instantiation.program.module.function(write.site.0);
     let signed = |value: &Value| match value {
         Value::Int { bits, .. } if *bits != 0 && *bits < 1 << 31 => Some(*bits as i64),
         // Minus one, as wide as the word.
@@ -197,14 +196,14 @@ fn step_of(whole: &Whole<'_>, word: &Word, write: &Write) -> Option<StepKind> {
         }
         _ => None,
     };
-    match &body.instructions[write.site.1 as usize].op {
+    match &*whole.instantiation.bodies.op(write.site)? {
         Op::AtomicRmw { op, value, .. } => match op {
             RmwOp::Add => Some(StepKind { amount: signed(value)?, locked: false }),
             RmwOp::Sub => Some(StepKind { amount: -signed(value)?, locked: false }),
             _ => None,
         },
         Op::Store { address: place, value: Value::Inst(sum), order: None, .. } => {
-            let body = whole.instantiation.details.of(write.site.0);
+            let body = whole.instantiation.bodies.of(write.site.0);
             let Op::Binary { op, left: Value::Inst(load), right } =
                 &body.instructions[sum.index()].op
             else {

@@ -18,12 +18,12 @@ use crate::digests::Whole;
 use crate::pointsto::CallSite;
 
 pub fn ticket_lock(whole: &Whole<'_>, facts: &Facts, turn: u32, word: &Word) -> Option<Exclusive> {
-    let module = &whole.instantiation.program.module;
+    let bodies = &whole.instantiation.bodies;
     // Where the turn is passed on, and by whose number.
     let mut gives: FxHashSet<CallSite> = FxHashSet::default();
     let mut draws: FxHashSet<CallSite> = FxHashSet::default();
     for write in &word.writes {
-        let body = whole.instantiation.details.of(write.site.0);
+        let body = bodies.of(write.site.0);
         let draw = number_passed_on(body, write.site.1)?;
         if write.kind != WriteKind::Store || !releases(write.order) {
             return None;
@@ -35,8 +35,10 @@ pub fn ticket_lock(whole: &Whole<'_>, facts: &Facts, turn: u32, word: &Word) -> 
     let Some(Event::Write(numbers)) = facts.events.at(first.0, first.1) else { return None };
     let drawn = &facts.events.words[*numbers as usize];
     let all_drawn = drawn.writes.iter().all(|write| {
-        let op = &module.function(write.site.0).instructions[write.site.1 as usize].op;
-        matches!(op, Op::AtomicRmw { op: RmwOp::Add, value: Value::Int { bits: 1, .. }, .. })
+        matches!(
+            bodies.op(write.site).as_deref(),
+            Some(Op::AtomicRmw { op: RmwOp::Add, value: Value::Int { bits: 1, .. }, .. })
+        )
     });
     let own = |draw: &CallSite| facts.events.at(draw.0, draw.1) == Some(&Event::Write(*numbers));
     if *numbers == turn
@@ -51,7 +53,7 @@ pub fn ticket_lock(whole: &Whole<'_>, facts: &Facts, turn: u32, word: &Word) -> 
     }
     let mut taken: FxHashSet<(FunctionId, u32, u32)> = FxHashSet::default();
     for look in word.looks.iter().filter(|look| acquires(look.order)) {
-        let body = whole.instantiation.details.of(look.site.0);
+        let body = bodies.of(look.site.0);
         taken.extend(
             turn_edges(body, look.result, |number| draws.contains(&(look.site.0, number)))
                 .map(|branch| (look.site.0, branch.block, branch.to)),

@@ -9,7 +9,6 @@ use racewarden_ir::{FunctionId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Events};
-use crate::cfg::Cfg;
 use crate::contexts::Instantiation;
 
 pub type NodeId = u32;
@@ -159,8 +158,8 @@ impl Builder<'_> {
             return None;
         }
         self.stack.push(function);
-        let body = self.instantiation.program.module.function(function);
-        let cfg = Cfg::new(body);
+        let bodies = &self.instantiation.bodies;
+        let (blocks, cfg) = (bodies.blocks(function), bodies.cfg(function));
         let targets: FxHashMap<u32, &Vec<FunctionId>> = self.instantiation.graph.calls
             [function.index()]
         .iter()
@@ -172,7 +171,7 @@ impl Builder<'_> {
         let mut throws = Vec::new();
         let mut caught: Vec<(NodeId, u32)> = Vec::new();
         for &block in &cfg.order {
-            let range = &body.blocks[block as usize];
+            let range = &blocks[block as usize];
             let mut current = self.node(function, range.start.0, None);
             heads.insert(block, current);
             for inst in range.start.0..range.end.0 {
@@ -192,9 +191,9 @@ impl Builder<'_> {
                 for target in list.iter().filter(|target| !self.events.is_inside(**target)) {
                     self.timeline.calls.entry(*target).or_default().push(current);
                 }
-                let unwind = match &body.instructions[inst as usize].op {
-                    Op::Call { invoke: Some((_, unwind)), .. } => Some(unwind.0),
-                    Op::Call { .. } => {
+                let unwind = match bodies.op((function, inst)).as_deref() {
+                    Some(Op::Call { invoke: Some((_, unwind)), .. }) => Some(unwind.0),
+                    Some(Op::Call { .. }) => {
                         throws.push(current);
                         None
                     }
@@ -236,9 +235,9 @@ impl Builder<'_> {
                 let branch = Some(Branch { block, to });
                 self.timeline.nodes[tail as usize].next.push((head, branch));
             }
-            let last = body.blocks[block as usize].end.index();
+            let last = blocks[block as usize].end.0.wrapping_sub(1);
             if matches!(
-                body.instructions.get(last.wrapping_sub(1)).map(|i| &i.op),
+                bodies.op((function, last)).as_deref(),
                 Some(Op::Return { .. } | Op::Resume { .. })
             ) {
                 returns.push(tail);

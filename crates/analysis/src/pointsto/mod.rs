@@ -39,6 +39,17 @@ pub type CallSite = (FunctionId, u32);
 
 type SetId = u32;
 
+/// How many instructions functions have: nodes of parameters come after theirs.
+pub trait Lengths {
+    fn length(&self, function: FunctionId) -> u32;
+}
+
+impl Lengths for Program {
+    fn length(&self, function: FunctionId) -> u32 {
+        self.module.function(function).instructions.len() as u32
+    }
+}
+
 /// What the solver found, without what it needed to find it: each set once, in order of places.
 #[derive(Debug)]
 pub struct PointsTo {
@@ -152,12 +163,11 @@ impl PointsTo {
 
     pub fn argument(
         &self,
-        program: &Program,
+        program: &impl Lengths,
         function: FunctionId,
         argument: ArgId,
     ) -> &[Location] {
-        let count = program.module.function(function).instructions.len() as u32;
-        self.node(self.bases[function.index()] + count + argument.0)
+        self.node(self.bases[function.index()] + program.length(function) + argument.0)
     }
 
     fn node(&self, node: Node) -> &[Location] {
@@ -193,7 +203,7 @@ impl PointsTo {
     /// The locations a value may point to, sorted.
     pub fn value(
         &self,
-        program: &Program,
+        program: &impl Lengths,
         function: FunctionId,
         value: &Value,
     ) -> Cow<'_, [Location]> {

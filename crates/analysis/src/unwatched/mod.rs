@@ -276,7 +276,7 @@ impl Survey<'_> {
 
     fn verdict(&self, spot: Spot, address: &racewarden_ir::Value) -> Verdict {
         let Foundation { program, points, sharing, .. } = self.foundation;
-        let places = points.value(program, spot.0, address);
+        let places = points.value(*program, spot.0, address);
         if places.is_empty() {
             return Verdict::Watched;
         }

@@ -14,6 +14,7 @@
 
 use racewarden_ir::{Callee, FunctionId, Op, Program, Value};
 
+use crate::bodies::Bodies;
 use crate::callgraph::{CallGraph, effects_of_call};
 use crate::check::exported_functions;
 use crate::effects::{Effect, Effects};
@@ -113,15 +114,16 @@ impl Scan<'_> {
     /// Whether it cannot be told which functions are called from where.
     fn loses_calls(&mut self) -> bool {
         let Ground { program, effects, points, graph, reachable, .. } = self.ground;
+        let bodies = Bodies::new(program, effects);
         let lost = graph.create_sites.iter().any(|site| {
             let empty = points.entries.get(site).is_none_or(Vec::is_empty);
-            let nothing = || registers_nothing(program, effects, points, *site);
+            let nothing = || registers_nothing(&bodies, effects, points, *site);
             reachable[site.0.index()] && empty && !nothing()
         });
         if lost {
             self.note("a thread is created whose function is not known");
         }
-        let streams = has_own_streams(program);
+        let streams = has_own_streams(&bodies);
         if streams {
             self.note("the library's streams call functions of the program");
         }
@@ -174,7 +176,7 @@ impl Scan<'_> {
     fn follow(&mut self, id: FunctionId, address: &Value) {
         let Ground { program, effects, points, .. } = self.ground;
         if points.value(program, id, address).is_empty()
-            && is_foreign(program, effects, id, address, 0)
+            && is_foreign(&Bodies::new(program, effects), effects, id, address, 0)
         {
             let name = program.module.name_text(program.module.function(id).name);
             let text =
@@ -201,7 +203,7 @@ impl Scan<'_> {
         {
             let targets = points.value(program, site.0, value);
             if targets.iter().any(|at| self.is_foreign_memory(*at))
-                || is_foreign(program, effects, site.0, value, 0)
+                || is_foreign(&Bodies::new(program, effects), effects, site.0, value, 0)
             {
                 let name = program.module.name_text(program.module.function(site.0).name);
                 self.by_name = true;
