@@ -19,14 +19,16 @@ use crate::actuals::{Actuals, Formals, frames, named};
 use crate::bodies::Bodies;
 use crate::callgraph::CallGraph;
 use crate::captures::Field;
+use crate::composed::Composed;
 use crate::effects::{Effect, Effects};
 use crate::entry::{Joins, entry_state, purge, without_handles};
-use crate::flow::compose;
+use crate::flow::{add_threads, compose, compose_with, renamed_parts};
 pub use crate::guarded::GuardedAccess;
+use crate::lives::Lives;
 use crate::pointsto::{Location, ObjectId, PointsTo};
 use crate::shared::Pool;
 use crate::sharing::Sharing;
-use crate::state::{Chain, CreateId, Live, Path, chained};
+use crate::state::{Chain, Path, chained};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
 use crate::threads::{MAIN, RootId, Threads};
@@ -76,6 +78,7 @@ pub struct Instantiation<'a> {
     /// What contexts have in common, each once.
     pub(crate) known_places: FxHashSet<Arc<[Location]>>,
     known_states: FxHashSet<Path>,
+    composed: Composed,
     queue: VecDeque<ContextId>,
     /// Joined contexts that are in the queue.
     queued_generic: FxHashSet<ContextId>,
@@ -153,6 +156,7 @@ impl<'a> Instantiation<'a> {
             generic: FxHashMap::default(),
             known_places: FxHashSet::default(),
             known_states: FxHashSet::default(),
+            composed: Composed::default(),
             queue: VecDeque::new(),
             queued_generic: FxHashSet::default(),
             total: 0,
@@ -201,6 +205,7 @@ impl<'a> Instantiation<'a> {
         self.captures = self.find_captures();
         self.share_entries();
         self.collect();
+        self.composed = Composed::default();
     }
 
     /// States that were joined while contexts were followed have come out equal to others.
@@ -463,28 +468,14 @@ impl<'a> Instantiation<'a> {
         let context = &self.contexts[id as usize];
         let bind = |atom: &Atom| self.bind(id, atom);
         let targets = |lock: &Sym| self.lock_targets(lock);
-        if context.merged && !relative.threads.is_empty() {
-            let mut relative = relative.clone();
-            relative.threads = relative
-                .threads
-                .iter()
-                .map(|(id, live)| {
-                    let live = live.clone();
-                    let many = Live {
-                        many: true,
-                        repeated: true,
-                        handle: None,
-                        value: None,
-                        range: None,
-                        ..live
-                    };
-                    (CreateId::any(id.site), many)
-                })
-                .collect();
-            compose(&mut path, &relative, &[], &bind, &targets);
-            return path;
-        }
-        compose(&mut path, relative, &context.chain, &bind, &targets);
+        compose_with(&mut path, relative, &bind, &targets, &|path| {
+            let (chain, threads) = match context.merged {
+                true => (&[][..], &self.composed.many(&relative.threads)),
+                false => (&context.chain[..], &relative.threads),
+            };
+            let add = |there: &mut Lives| add_threads(there, threads, chain, &bind);
+            path.threads = self.composed.added(&path.threads, threads, renamed_parts(chain), add);
+        });
         path
     }
 

@@ -23,6 +23,7 @@ mod callgraph;
 mod captures;
 mod cfg;
 mod check;
+mod composed;
 mod contexts;
 mod creates;
 mod digests;

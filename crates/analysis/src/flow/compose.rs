@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lives::Parts;
+use crate::lives::{Lives, Parts};
 use crate::pointsto::{CallSite, Location};
 use crate::state::{CreateId, HandleRange, Held, Live, Path, Released};
 use crate::sym::{Atom, LOCAL, Sym};
@@ -20,6 +20,19 @@ pub fn compose(
     callers: &[CallSite],
     bind: &impl Fn(&Atom) -> Option<Sym>,
     targets: &Targets<'_>,
+) {
+    compose_with(path, effect, bind, targets, &|path| {
+        add_threads(&mut path.threads, &effect.threads, callers, bind);
+    });
+}
+
+/// As [`compose`], with threads added by `add` when the callee has any.
+pub fn compose_with(
+    path: &mut Path,
+    effect: &Path,
+    bind: &impl Fn(&Atom) -> Option<Sym>,
+    targets: &Targets<'_>,
+    add: &dyn Fn(&mut Path),
 ) {
     let mut kept: Vec<&Sym> = Vec::new();
     for released in &effect.released {
@@ -89,14 +102,28 @@ pub fn compose(
         }
     }
     if !effect.threads.is_empty() {
-        let renamed = |id: &CreateId, live: &Live| (id.called_from(callers), bound(live, bind));
-        let parts = match callers {
-            [] => Parts::NAMED,
-            _ => Parts::NAMED.and(Parts::OPEN_CHAIN),
-        };
-        path.threads.add(&effect.threads, parts, renamed, created_again);
+        add(path);
         path.held.keep_items(|held| !held.lock.mentions(&|atom| matches!(atom, Atom::Load(_))));
     }
+}
+
+/// What a caller has other words for, when these are the calls that lead to the callee.
+pub fn renamed_parts(callers: &[CallSite]) -> Parts {
+    match callers {
+        [] => Parts::NAMED,
+        _ => Parts::NAMED.and(Parts::OPEN_CHAIN),
+    }
+}
+
+/// Adds a callee's threads to the caller's.
+pub fn add_threads(
+    there: &mut Lives,
+    others: &Lives,
+    callers: &[CallSite],
+    bind: &impl Fn(&Atom) -> Option<Sym>,
+) {
+    let renamed = |id: &CreateId, live: &Live| (id.called_from(callers), bound(live, bind));
+    there.add(others, renamed_parts(callers), renamed, created_again);
 }
 
 /// What a callee knows of threads, in the caller's words.

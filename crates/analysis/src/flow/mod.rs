@@ -22,7 +22,7 @@ mod futures;
 mod handles;
 
 pub use calls::{KEPT, kept_at, kept_by};
-pub use compose::compose;
+pub use compose::{add_threads, compose, compose_with, renamed_parts};
 
 use crate::cfg::Cfg;
 use crate::effects::{Effect, Effects, Inside};
