@@ -20,13 +20,18 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::raw::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Unit, Val};
-use crate::{conditions, once, policy};
+use crate::{conditions, once, policy, together};
 
 /// Instructions of a function that is put into its callers, with what is put into it.
 const MAX_OWN: usize = 100;
 const MAX_EXPANDED: usize = 800;
 /// What works on the states behind futures and on the counts of shared pointers is told by its name.
-const KEPT: [&str; 2] = ["13__future_base", "16_Sp_counted_baseI"];
+const KEPT: [&str; 4] = [
+    "13__future_base",
+    "16_Sp_counted_baseI",
+    "10stop_token13_Stop_state_t",
+    "10stop_token8_Stop_cb",
+];
 /// Functions this small cost more as a call than in place.
 const TINY: usize = 32;
 /// Instructions of a function that hands something back through a parameter.
@@ -41,7 +46,8 @@ pub fn flatten(module: &Module<'_>, modelled: &dyn Fn(&str) -> bool) -> Result<(
     };
     once::give_callbacks(module).map_err(|error| prepare(error.to_string()))?;
     policy::settle(module);
-    let given = conditions::give_bodies(module).map_err(|error| prepare(error.to_string()))?;
+    let mut given = conditions::give_bodies(module).map_err(|error| prepare(error.to_string()))?;
+    given.extend(together::in_turn(module).map_err(|error| prepare(error.to_string()))?);
     let unit = Unit::new(module.as_mut_ptr());
     let (always, never) = (Unit::attribute_kind("alwaysinline"), Unit::attribute_kind("noinline"));
     let mut chosen = Survey::new(unit, modelled).chosen();
@@ -100,7 +106,7 @@ impl Survey {
         };
         for function in unit.functions().filter(|function| !function.is_declaration()) {
             let name = &names[&function];
-            let inner = is_library(name) || is_lambda(name);
+            let inner = is_library(name) || is_lambda(name) || is_capture(name);
             let mut decides = || conditions::decides(function, &names, &mut has_model);
             if !inner && !hands_back(function) && !makes_memory(function, &names) && !decides() {
                 continue;
@@ -109,7 +115,7 @@ impl Survey {
                 eligible: !has_model(function) && !KEPT.iter().any(|kept| name.contains(kept)),
                 own: 0,
                 calls: Vec::new(),
-                matters: is_lambda(name) || !inner,
+                matters: is_lambda(name) || is_capture(name) || !inner,
             };
             for instruction in function.blocks().flat_map(|block| block.instructions()) {
                 body.own += 1;
@@ -302,12 +308,29 @@ fn is_lambda(name: &str) -> bool {
 
 /// What follows a lambda's number: its call operator.
 fn called(rest: &str) -> bool {
-    rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_').starts_with("cl")
+    numbered(rest).starts_with("cl")
+}
+
+fn numbered(rest: &str) -> &str {
+    rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_')
+}
+
+/// Whether the symbol is the constructor or destructor of what a lambda has captured: it moves
+/// pointers that have one owner from one place to the next.
+fn is_capture(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("_ZZ") else { return false };
+    let made = |rest: &str| {
+        let rest = numbered(rest);
+        ["C1", "C2", "D1", "D2"].iter().any(|form| rest.starts_with(form))
+    };
+    let after_types = |at: usize| rest[at..].find('E').map(|end| &rest[at + end + 1..]);
+    rest.find("$_").is_some_and(|at| made(&rest[at + 2..]))
+        || rest.find("Ul").and_then(after_types).is_some_and(made)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_lambda, is_library};
+    use super::{is_capture, is_lambda, is_library};
 
     #[test]
     fn symbols_of_the_library_and_lambdas_are_told() {
@@ -324,6 +347,9 @@ mod tests {
         for name in ["_ZZ4mainENK3$_0clEv", "_ZZ4workvENKUlvE_clEv", "_ZZ4mainENK4$_12clEi"] {
             assert!(is_lambda(name), "{name}");
             assert!(!is_library(name), "{name}");
+        }
+        for name in ["_ZZ4mainEN3$_0C2EOS_", "_ZZ4workvENUlvE_D2Ev"] {
+            assert!(is_capture(name) && !is_lambda(name) && !is_library(name), "{name}");
         }
         for name in ["main", "_ZN4Pool6submitEv", "_ZZ4mainE5table", "_Z3runSt6thread"] {
             assert!(!is_library(name) && !is_lambda(name), "{name}");

@@ -26,6 +26,7 @@ mod open;
 mod policy;
 mod prepare;
 mod raw;
+mod together;
 
 pub use error::Error;
 pub use flatten::flatten;

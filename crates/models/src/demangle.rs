@@ -11,6 +11,16 @@ pub fn plain_name(symbol: &str) -> Option<String> {
     Some(strip(&demangled))
 }
 
+/// The function with its template arguments and parameters, without what it returns. `None` for what
+/// is not mangled C++.
+pub fn whole_name(symbol: &str) -> Option<String> {
+    if !symbol.starts_with("_Z") {
+        return None;
+    }
+    let options = cpp_demangle::DemangleOptions::new().no_return_type();
+    cpp_demangle::Symbol::new(symbol).ok()?.demangle_with_options(&options).ok()
+}
+
 fn strip(demangled: &str) -> String {
     let mut plain = String::with_capacity(demangled.len());
     let mut depth = 0_usize;

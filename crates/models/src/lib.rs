@@ -22,7 +22,7 @@ mod operand;
 mod strings;
 mod table;
 
-pub use demangle::plain_name;
+pub use demangle::{plain_name, whole_name};
 pub use effect::{
     Acquire, AtomicCall, AtomicOp, CreateThread, Effect, Length, LockKind, Member, Mode, Moment,
     Range, Release, Start, Success, ThreadCount,
