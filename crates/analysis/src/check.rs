@@ -248,6 +248,7 @@ impl<'a> Foundation<'a> {
             tainted_handles: &self.sharing.tainted_handles,
             copied_handles: &self.sharing.copied_handles,
             reset_locks: &self.sharing.reset_locks,
+            detached: &self.sharing.detached,
         }
     }
 
@@ -403,6 +404,7 @@ impl<'a> Foundation<'a> {
             ("accesses", instantiation.accesses.len()),
             ("contexts", instantiation.contexts.len()),
             ("largest-state", largest_state(&instantiation)),
+            ("places-compared", pairs.compared as usize),
             ("unresolved-calls", self.graph.unresolved.len()),
         ];
         draft.stats =

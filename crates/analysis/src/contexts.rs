@@ -411,6 +411,9 @@ impl<'a> Instantiation<'a> {
         // The state at the last call, relative and absolute: mostly the next one's, too.
         let mut last: Option<Entry<'_>> = None;
         for call in &summary.calls {
+            if self.leads_elsewhere(id, call) {
+                continue;
+            }
             let joins = self.joins.may(call.callee);
             let (entry, named) = match last.take() {
                 Some(last) if Arc::ptr_eq(last.state, &call.state) && last.joins == joins => {

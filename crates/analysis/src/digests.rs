@@ -12,6 +12,7 @@ use crate::callgraph::effects_of_call;
 use crate::contexts::{ContextId, GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Orders};
+use crate::owners::{LastOwner, Owners};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
@@ -59,6 +60,7 @@ pub struct Whole<'a> {
     pub flows: Flows,
     pub handed: Handed,
     pub drawn: Drawn,
+    pub owners: Owners,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -74,6 +76,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &TeamShare,
     &CommonLock,
     &AcquisitionHistory,
+    &LastOwner,
     &Ranges,
     &Shares,
     &Draws,
@@ -147,6 +150,7 @@ impl<'a> Whole<'a> {
             flows,
             handed,
             drawn,
+            owners: Owners::new(instantiation),
         };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.map(|root| whole.find_handle(root)).collect();

@@ -102,6 +102,10 @@ pub enum Effect {
         by_address: Option<u64>,
         success: Success,
     },
+    /// The thread whose handle the argument is cannot be waited for any more.
+    Detach {
+        handle: u32,
+    },
     /// Ends the program when the thread whose handle the argument points to was not waited for.
     EndsIfJoinable {
         handle: u32,
@@ -433,6 +437,11 @@ impl Effects {
             effects.jumps |= symbol.contains("setjmp");
             effects.ends_in_main &= !ENDS.contains(&symbol);
             let own = match model {
+                // What goes on where a coroutine was left is not followed.
+                _ if RESUMES.iter().any(|prefix| symbol.starts_with(prefix)) => {
+                    effects.unknown.push(id);
+                    Some(vec![Effect::Unknown])
+                }
                 Some(_) if symbol.contains("setjmp") => Some(vec![Effect::ReturnsTwice]),
                 Some(model) if !(has_body && model.marks_body()) => {
                     let mut own = convert(program, model, &statics, effects.checks_errors);
@@ -514,6 +523,9 @@ fn member(model: &models::Model) -> Option<(Member, u32)> {
         _ => None,
     })
 }
+
+/// Intrinsic functions that run parts of coroutines.
+const RESUMES: [&str; 3] = ["llvm.coro.resume", "llvm.coro.destroy", "llvm.coro.await.suspend"];
 
 /// Functions that end the program, or `main`'s thread before it.
 const ENDS: [&str; 10] = [

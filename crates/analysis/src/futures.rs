@@ -13,7 +13,7 @@
 //! Not followed: which future is waited for when it is one of several shared ones
 //! (`std::shared_future`); waiting with a limit; libc++.
 
-use racewarden_ir::{FunctionId, Program};
+use racewarden_ir::{FunctionId, InlinedFrame, Program};
 use racewarden_models::{Member, plain_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -57,7 +57,8 @@ impl Futures {
                 futures.members.insert(id);
             }
             let counts = symbol.strip_prefix("_ZNKSt").or_else(|| symbol.strip_prefix("_ZNSt"));
-            futures.counts.push(counts.is_some_and(|name| name.starts_with(COUNTS)));
+            let is_count = |name: &str| COUNTS.iter().any(|prefix| name.starts_with(prefix));
+            futures.counts.push(counts.is_some_and(is_count));
             if let Some(role) = role(symbol, function.params.len()).filter(|_| has_body) {
                 futures.roles.insert(id, role);
             }
@@ -79,8 +80,8 @@ impl Futures {
         self.machinery.get(function.index()).copied().unwrap_or(false)
     }
 
-    /// Whether the function works on the counts of shared pointers, which it changes by itself only
-    /// when nobody else has a reference.
+    /// Whether the function works on the counts of shared pointers, or on the state behind stop tokens,
+    /// which it changes by itself only when nobody else has a reference.
     pub fn counts_references(&self, function: FunctionId) -> bool {
         self.counts.get(function.index()).copied().unwrap_or(false)
     }
@@ -101,8 +102,12 @@ impl Futures {
 
     /// Whether the object is where a result is kept.
     pub fn is_result(&self, bodies: &Bodies<'_>, kind: ObjectKind) -> bool {
-        let ObjectKind::Heap(function, _) = kind else { return false };
-        self.is_machinery(function) || bodies.symbol(function).starts_with(PROMISE)
+        let ObjectKind::Heap(function, inst) = kind else { return false };
+        let mut inside = bodies.inlined((function, inst)).iter();
+        let promised = |frame: &InlinedFrame| bodies.text(frame.function).starts_with(PROMISED);
+        self.is_machinery(function)
+            || bodies.symbol(function).starts_with(PROMISE)
+            || inside.any(promised)
     }
 }
 
@@ -110,8 +115,11 @@ const STATE: &str = "13__future_base";
 const ASYNC: &str = "_ZSt5async";
 const ALLOCATE: &str = "8allocateE";
 const PROMISE: &str = "_ZNSt7promiseI";
+const PROMISED: &str = "std::promise<";
 const OF_FUTURES: [&str; 2] = ["_ZNSt6vectorISt6futureI", "_ZNKSt6vectorISt6futureI"];
-const COUNTS: &str = "16_Sp_counted_baseI";
+/// What counts references to a shared object, or to what a thread is asked to stop by.
+const COUNTS: [&str; 3] =
+    ["16_Sp_counted_baseI", "10stop_token13_Stop_state_t", "10stop_token8_Stop_cb"];
 
 fn role(symbol: &str, params: usize) -> Option<Role> {
     if symbol.starts_with(ASYNC) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use racewarden_finding::{AccessKind, LockMode};
-use racewarden_ir::{ArgId, FunctionId, Op, Value};
+use racewarden_ir::{ArgId, BinaryOp, FunctionId, InstId, Op, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -44,6 +44,9 @@ impl GuardedAccess {
 
 /// Functions whose accesses, by one thread, are instantiated at a time.
 const BATCH: usize = 32;
+
+/// Instructions between the load of a table of virtual functions and the look into it.
+const NEAR: u32 = 4;
 
 impl Instantiation<'_> {
     /// The accesses of all contexts, each that differs in anything that matters once.
@@ -108,6 +111,9 @@ impl Instantiation<'_> {
                     |object: u32| futures.is_result(&self.bodies, objects[object as usize]);
                 locations.retain(|at| !result(at.object));
             }
+            if self.asks_for_member(function, access.inst) {
+                locations.retain(|at| !self.points.contents(std::slice::from_ref(at)).is_empty());
+            }
             if !locations.iter().any(|at| self.shared[at.object as usize]) {
                 continue;
             }
@@ -166,6 +172,31 @@ impl Instantiation<'_> {
         let Some(callee) = self.bodies.callee(site) else { return false };
         effects_of_call(self.effects, self.points, site, callee)
             .any(|effect| *effect == Effect::Free { pointer: u32::from(operand) })
+    }
+
+    /// Whether the access loads a table of virtual functions for a call by a pointer to a member,
+    /// which is done only when it is to a virtual one: from objects that have a table.
+    fn asks_for_member(&self, function: FunctionId, inst: u32) -> bool {
+        let op = |at: u32| self.bodies.op((function, at));
+        let table = Value::Inst(InstId(inst));
+        if !matches!(op(inst).as_deref(), Some(Op::Load { size: 8, order: None, .. })) {
+            return false;
+        }
+        let mut near = (inst + 1..=inst + NEAR).map_while(op);
+        let looked_up = near.find_map(|own| match &*own {
+            Op::Address { base, offset: 0, indices } if *base == table => match &**indices {
+                [(Value::Inst(number), 1)] => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        });
+        looked_up.is_some_and(|number| {
+            let number = &self.bodies.of(function).inst(number).op;
+            matches!(
+                number,
+                Op::Binary { op: BinaryOp::Sub, right: Value::Int { bits: 1, .. }, .. }
+            )
+        })
     }
 
     /// Where an access by this operand may go.

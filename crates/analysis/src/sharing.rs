@@ -14,8 +14,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
 use crate::captures::base_of;
+use crate::detached::Detached;
 use crate::effects::{Effect, Effects, Entry, Length};
 use crate::flow::kept_at;
+use crate::late::Writes;
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, PointsTo, may_overlap};
 
 pub struct Sharing {
@@ -31,13 +33,14 @@ pub struct Sharing {
     pub copied_handles: FxHashMap<ObjectId, CallSite>,
     /// Objects with a lock that is made anew, ended or freed while there may be several threads.
     pub reset_locks: FxHashSet<ObjectId>,
+    pub detached: Detached,
 }
 
 /// Places where a global is written of which each is kept.
 pub const MOST_WRITES: usize = 8;
 
 /// Writes that may run beside another thread, by object.
-type LateWrites = FxHashMap<ObjectId, Vec<(Location, u64)>>;
+type LateWrites = FxHashMap<ObjectId, Writes>;
 
 struct Scan<'a> {
     program: &'a Program,
@@ -148,6 +151,7 @@ pub fn discover(
         tainted_handles: tainted,
         copied_handles,
         reset_locks,
+        detached: Detached::new(program, points, graph),
     }
 }
 
@@ -373,10 +377,7 @@ impl<'a> Scan<'a> {
                 }
             }
             if late {
-                let list = self.late.entry(location.object).or_default();
-                if !list.contains(&(location, size)) {
-                    list.push((location, size));
-                }
+                self.late.entry(location.object).or_default().add(location, size);
             }
             if handle {
                 let site = Some((id, inst));
@@ -409,7 +410,7 @@ impl<'a> Scan<'a> {
             self.soiled.insert(object);
             let anywhere = Location { object, offset: 0, stride: 1 };
             if late {
-                self.late.entry(object).or_default().push((anywhere, OPEN));
+                self.late.entry(object).or_default().add(anywhere, OPEN);
             }
             if handles {
                 self.handle_writes.push(anywhere);
@@ -470,9 +471,7 @@ impl<'a> Scan<'a> {
                 let points = self.points(id, address);
                 let late = self.phases.is_late(id, index as u32);
                 let unwritten = |at: &Location| {
-                    self.late.get(&at.object).is_none_or(|writes| {
-                        !writes.iter().any(|(w, n)| may_overlap(*w, *n, *at, *size))
-                    })
+                    self.late.get(&at.object).is_none_or(|writes| !writes.meet(*at, *size))
                 };
                 let unchanged = !points.is_empty()
                     && points.iter().all(|at| match objects[at.object as usize] {

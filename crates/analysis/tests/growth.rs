@@ -13,6 +13,8 @@ struct Cost {
     contexts: u64,
     state: u64,
     threads: u64,
+    /// How often two places of one object were compared.
+    compared: u64,
 }
 
 fn cost(text: &str) -> Cost {
@@ -28,7 +30,12 @@ fn cost(text: &str) -> Cost {
     let program = racewarden_ir::link(vec![module]);
     let report = check(&program, Models::builtin(), &Options::default());
     let said = |name: &str| report.stats[name].as_u64().expect("a number");
-    Cost { contexts: said("contexts"), state: said("largest-state"), threads: said("threads") }
+    Cost {
+        contexts: said("contexts"),
+        state: said("largest-state"),
+        threads: said("threads"),
+        compared: said("places-compared"),
+    }
 }
 
 const HEAD: &str = "#include <pthread.h>\n#include <signal.h>\n#include <stdlib.h>\n\
@@ -154,10 +161,42 @@ fn starters(count: usize) -> String {
 #[test]
 fn a_chain_of_creators_costs_two_contexts_for_each_thread() {
     for count in [20, 60, 600] {
-        let Cost { contexts, state, threads } = cost(&starters(count));
+        let Cost { contexts, state, threads, .. } = cost(&starters(count));
         let count = count as u64;
         assert_eq!(threads, count + 1);
         assert!(contexts <= 2 * count + 1, "{contexts} contexts of {count} threads");
         assert!(state <= count, "a state of {state} with {count} threads");
+    }
+}
+
+/// One object that two threads access at so many different places.
+fn places(count: usize) -> String {
+    const EACH: usize = 500;
+    let mut text = format!("{HEAD}static struct {{ int field[{count}]; }} large;\n");
+    for (thread, step) in [("first", "++"), ("second", "--")] {
+        for part in 0..count / EACH {
+            text += &format!("static void {thread}_{part}(void) {{\n");
+            for place in part * EACH..(part + 1) * EACH {
+                text += &format!("  large.field[{place}]{step};\n");
+            }
+            text += "}\n";
+        }
+        text += &format!("static void *{thread}(void *p) {{\n");
+        for part in 0..count / EACH {
+            text += &format!("  {thread}_{part}();\n");
+        }
+        text += "  return p;\n}\n";
+    }
+    text += "int main(void) {\n  pthread_t t, u;\n  pthread_create(&t, 0, first, 0);\n\
+        pthread_create(&u, 0, second, 0);\n  pthread_join(t, 0);\n  pthread_join(u, 0);\n\
+        return 0;\n}\n";
+    text
+}
+
+#[test]
+fn places_of_one_object_are_compared_with_those_that_they_meet() {
+    for count in [1_000, 4_000] {
+        let compared = cost(&places(count)).compared;
+        assert!(compared <= 3 * count as u64, "{compared} comparisons of {count} places");
     }
 }

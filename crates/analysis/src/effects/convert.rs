@@ -199,6 +199,7 @@ fn convert_one(
         }),
         M::AtomicEnd => out.push(Effect::Unlock { lock: LockName::Program(0) }),
         M::CreateThread(create) => convert_create(create, out),
+        M::Detach { thread: Operand::Arg(handle) } => out.push(Effect::Detach { handle: *handle }),
         M::Join { thread, success } => {
             let (handle, by_address) = match thread {
                 Operand::Arg(index) => (*index, None),

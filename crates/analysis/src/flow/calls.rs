@@ -130,7 +130,7 @@ impl Flow<'_> {
         match callee {
             Callee::Direct(target) => self.call_one(inst, *target, arguments, paths),
             Callee::Indirect(_) | Callee::Virtual { .. } => {
-                let targets = self.env.points.callees(self.env.program, (self.id, inst)).to_vec();
+                let targets = self.env.points.callees((self.id, inst)).to_vec();
                 if targets.is_empty() {
                     for argument in arguments {
                         self.escape_value(argument, paths);
@@ -323,6 +323,11 @@ impl Flow<'_> {
                             path.join_value(value);
                         }
                     });
+                }
+            }
+            Effect::Detach { handle } => {
+                if let Some(handle) = arguments.get(*handle as usize) {
+                    self.detach(inst, handle, paths);
                 }
             }
             Effect::MoveHandle { to, from, swap } => {
@@ -577,6 +582,7 @@ impl Flow<'_> {
             let tainted = points.iter().any(|at| self.env.tainted_handles.contains(&at.object));
             if tainted { None } else { self.sym(value) }
         });
+        let place = place.filter(|_| !self.is_detached(inst, entry, arguments));
         let argument = value(argument).and_then(|value| self.sym(value));
         let range = place
             .as_ref()

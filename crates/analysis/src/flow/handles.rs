@@ -4,7 +4,8 @@
 use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 
 use super::Flow;
-use crate::effects::Effect;
+use crate::detached::is_itself;
+use crate::effects::{Effect, Entry};
 use crate::futures::Role;
 use crate::lives::Parts;
 use crate::loops::{Induction, induction};
@@ -248,6 +249,36 @@ impl Flow<'_> {
             .iter()
             .any(|location| self.env.tainted_handles.contains(&location.object));
         if tainted || self.points(place).is_empty() { None } else { self.sym(place) }
+    }
+
+    /// Whether a thread that the call creates may never be joinable, or not remain so.
+    pub(super) fn is_detached(&self, inst: u32, entry: &Entry, arguments: &[Value]) -> bool {
+        let detached = self.env.detached;
+        let targets = self.env.points.entries.get(&(self.id, inst)).into_iter().flatten();
+        let mut others = arguments.iter().take(match entry {
+            Entry::Argument(index) => *index as usize,
+            Entry::Owned { .. } => 0,
+        });
+        let by_attribute = |value: &Value| {
+            self.points(value).iter().any(|at| detached.attributes.contains(&at.object))
+        };
+        targets.into_iter().any(|target| detached.starts.contains(target))
+            || (!detached.attributes.is_empty() && others.any(by_attribute))
+    }
+
+    /// The thread cannot be waited for any more by this handle. Which one that is need not be known
+    /// where a thread detaches itself: then nothing was told apart by it.
+    pub(super) fn detach(&mut self, inst: u32, handle: &Value, paths: &mut [Path]) {
+        if is_itself(self.env.program, self.function, handle) {
+            return;
+        }
+        let place = self.handle_place(inst, handle, false);
+        for path in paths {
+            path.overwrite(place.as_ref(), None);
+            path.threads.revise(Parts::VALUE, |_, live| {
+                live.value.is_some().then(|| Live { value: None, ..live.clone() })
+            });
+        }
     }
 
     /// How far apart the arguments of two threads of one create call are, if they differ.

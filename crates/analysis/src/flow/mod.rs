@@ -25,6 +25,7 @@ pub use calls::{KEPT, kept_at, kept_by};
 pub use compose::{add_threads, compose, compose_with, renamed_parts};
 
 use crate::cfg::Cfg;
+use crate::detached::Detached;
 use crate::effects::{Effect, Effects, Inside};
 use crate::formats;
 use crate::futures::Role;
@@ -51,6 +52,8 @@ pub struct Env<'a> {
     pub copied_handles: &'a FxHashMap<u32, CallSite>,
     /// Objects with a lock that is made anew while threads may use it.
     pub reset_locks: &'a FxHashSet<u32>,
+    /// Threads that cannot be joined.
+    pub detached: &'a Detached,
 }
 
 /// What tells which threads have ended, or may be waited for.
@@ -368,7 +371,7 @@ impl<'a> Flow<'a> {
     ) {
         let targets: Vec<FunctionId> = match callee {
             Callee::Direct(target) => vec![*target],
-            _ => self.env.points.callees(self.env.program, (self.id, inst)).to_vec(),
+            _ => self.env.points.callees((self.id, inst)).to_vec(),
         };
         let syms: Vec<Option<Sym>> = arguments.iter().map(|a| self.sym(a)).collect();
         let bind = |atom: &Atom| match atom {

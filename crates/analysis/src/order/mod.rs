@@ -193,7 +193,8 @@ impl Facts {
             .collect();
         for root in concerned {
             let starts = starts(instantiation, root);
-            match Timeline::new(instantiation, &facts.events, &starts) {
+            let runs = |function| facts.runners(function).contains(&root);
+            match Timeline::new(instantiation, &facts.events, &starts, &runs) {
                 Some(timeline) => {
                     facts.timelines.insert(root, timeline);
                 }

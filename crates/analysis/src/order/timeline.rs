@@ -49,6 +49,8 @@ const MAX_DEPTH: usize = 24;
 struct Builder<'a> {
     instantiation: &'a Instantiation<'a>,
     events: &'a Events,
+    /// Whether the thread ever runs a function.
+    runs: &'a dyn Fn(FunctionId) -> bool,
     timeline: Timeline,
     stack: Vec<FunctionId>,
 }
@@ -63,13 +65,15 @@ struct Part {
 
 impl Timeline {
     /// The thread that runs these functions one after the other; `None` when it cannot be laid out.
+    /// Calls through pointers do not lead to what the thread never `runs`.
     pub fn new(
         instantiation: &Instantiation<'_>,
         events: &Events,
         starts: &[FunctionId],
+        runs: &dyn Fn(FunctionId) -> bool,
     ) -> Option<Timeline> {
-        let mut builder =
-            Builder { instantiation, events, timeline: Timeline::default(), stack: Vec::new() };
+        let (timeline, stack) = (Timeline::default(), Vec::new());
+        let mut builder = Builder { instantiation, events, runs, timeline, stack };
         for &start in starts {
             let before = builder.timeline.nodes.len();
             let part = builder.expand(start)?;
@@ -160,11 +164,11 @@ impl Builder<'_> {
         self.stack.push(function);
         let bodies = &self.instantiation.bodies;
         let (blocks, cfg) = (bodies.blocks(function), bodies.cfg(function));
-        let targets: FxHashMap<u32, &Vec<FunctionId>> = self.instantiation.graph.calls
-            [function.index()]
-        .iter()
-        .map(|(inst, list)| (*inst, list))
-        .collect();
+        let calls = self.instantiation.graph.calls[function.index()].iter();
+        let run =
+            |list: &[FunctionId]| list.iter().copied().filter(|to| (self.runs)(*to)).collect();
+        let targets: FxHashMap<u32, Vec<FunctionId>> =
+            calls.map(|(inst, list)| (*inst, run(list))).collect();
         let mut heads: FxHashMap<u32, NodeId> = FxHashMap::default();
         let mut tails: Vec<(u32, NodeId)> = Vec::new();
         let mut links: Vec<(NodeId, NodeId)> = Vec::new();
@@ -175,7 +179,7 @@ impl Builder<'_> {
             let mut current = self.node(function, range.start.0, None);
             heads.insert(block, current);
             for inst in range.start.0..range.end.0 {
-                let list = targets.get(&inst).map(|list| list.as_slice()).unwrap_or_default();
+                let list = targets.get(&inst).map(Vec::as_slice).unwrap_or_default();
                 let expanded = list.iter().any(|target| self.events.is_inside(*target));
                 let event = self.events.at(function, inst);
                 if (event.is_some() || expanded) && inst > range.start.0 {
@@ -236,11 +240,11 @@ impl Builder<'_> {
                 self.timeline.nodes[tail as usize].next.push((head, branch));
             }
             let last = blocks[block as usize].end.0.wrapping_sub(1);
-            if matches!(
-                bodies.op((function, last)).as_deref(),
-                Some(Op::Return { .. } | Op::Resume { .. })
-            ) {
-                returns.push(tail);
+            match bodies.op((function, last)).as_deref() {
+                Some(Op::Return { .. }) => returns.push(tail),
+                // The exception goes on to the caller, which does not come back here.
+                Some(Op::Resume { .. }) => throws.push(tail),
+                _ => {}
             }
         }
         self.stack.pop();

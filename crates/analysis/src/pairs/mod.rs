@@ -15,6 +15,7 @@ mod apart;
 mod bundles;
 mod crowd;
 mod guards;
+mod spread;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ use crate::ranking::score;
 use crate::reaches::{ReachId, Reaches};
 use bundles::{Bundle, BundleId, Bundles, Group, SpotId};
 use guards::{GuardId, Guards};
+use spread::Spread;
 
 #[derive(Debug, Default)]
 pub struct Pairs {
@@ -45,6 +47,8 @@ pub struct Pairs {
     /// Of each access, the digests that keep it apart from others, as bits by their numbers; empty
     /// unless asked for.
     pub apart_by: Vec<Reasons>,
+    /// How often two places of one object were compared.
+    pub compared: u64,
 }
 
 /// A set of digests, as bits by their numbers in [`DIGESTS`].
@@ -92,6 +96,7 @@ struct Found {
     more: u64,
     left_out: u64,
     looked: u64,
+    compared: u64,
     /// The digests that excluded pairs of each place, when that is asked for.
     apart_by: Option<FxHashMap<SpotId, Reasons>>,
 }
@@ -121,6 +126,7 @@ impl Found {
         }
         self.more += other.more;
         self.left_out += other.left_out;
+        self.compared += other.compared;
         for (spot, reasons) in other.apart_by.into_iter().flatten() {
             self.note(spot, reasons);
         }
@@ -205,6 +211,7 @@ fn search(accesses: &[GuardedAccess], whole: &Whole<'_>, tells_reasons: bool) ->
         all.add(fields);
     }
     pairs.more = all.more;
+    pairs.compared = all.compared;
     if let Some(apart_by) = &all.apart_by {
         let of = |access| apart_by.get(&search.bundles.spot(access)).copied().unwrap_or_default();
         pairs.apart_by = (0..accesses.len() as u32).map(of).collect();
@@ -304,8 +311,11 @@ impl Search<'_> {
     fn object(&self, object: ObjectId, cells: &[Cell]) -> Found {
         let mut found = self.nothing();
         let mut apart = apart::Apart::new(cells, self.tells_reasons);
+        let spread = Spread::new(cells);
         for (position, a) in cells.iter().enumerate() {
-            for (later, b) in cells.iter().enumerate().skip(position) {
+            for later in spread.from(position, a) {
+                let b = &cells[later];
+                found.compared += 1;
                 if may_overlap(a.location, a.size, b.location, b.size) {
                     let mut told = |first: usize, second: usize, digest: usize| {
                         apart.add((position, a, first), (later, b, second), digest);

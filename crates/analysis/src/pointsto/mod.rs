@@ -249,8 +249,7 @@ impl PointsTo {
     }
 
     /// The functions a call may run; empty for a call of a function without a body.
-    pub fn callees(&self, program: &Program, site: CallSite) -> &[FunctionId] {
-        let _ = program;
+    pub fn callees(&self, site: CallSite) -> &[FunctionId] {
         self.targets.get(&site).map_or(&[], Vec::as_slice)
     }
 

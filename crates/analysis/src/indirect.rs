@@ -1,0 +1,115 @@
+//! Where calls through pointers lead in one context.
+//!
+//! The points-to sets know no contexts: of two threads that a library's wrapper starts, each with a
+//! function pointer in an object of its own, both seem to call both functions. A context knows where
+//! its arguments point, so what is loaded through them is looked up again there: the contents of
+//! those places alone.
+
+use racewarden_ir::{Callee, Function, FunctionId, Op, Value};
+
+use crate::contexts::{ContextId, Instantiation};
+use crate::pointsto::{Location, ObjectKind};
+use crate::summary::Call;
+use crate::sym::{Atom, LOCAL};
+
+/// Loads and casts between an argument and the function that is called.
+const MAX_STEPS: usize = 8;
+
+impl Instantiation<'_> {
+    /// Whether the call, which may lead to several functions, does not lead to this one when it is
+    /// made in the context.
+    pub(crate) fn leads_elsewhere(&self, id: ContextId, call: &Call) -> bool {
+        let function = self.contexts[id as usize].function;
+        if self.points.callees((function, call.inst)).len() < 2 {
+            return false;
+        }
+        let Some(callee) = self.bodies.callee((function, call.inst)) else { return false };
+        let (Callee::Indirect(target) | Callee::Virtual { function: target, .. }) = callee else {
+            return false;
+        };
+        let body = self.bodies.of(function);
+        let Some(found) = self.targets_here(id, body, target, MAX_STEPS) else { return false };
+        let objects = &self.points.locations().objects;
+        let is = |at: &Location| objects[at.object as usize] == ObjectKind::Function(call.callee);
+        !found.is_empty() && !found.iter().any(is)
+    }
+
+    /// Where the value may point in the context; `None` when nothing better is known than by the
+    /// points-to sets.
+    fn targets_here(
+        &self,
+        id: ContextId,
+        body: &Function,
+        value: &Value,
+        steps: usize,
+    ) -> Option<Vec<Location>> {
+        let steps = steps.checked_sub(1)?;
+        match value {
+            Value::Arg(argument) => {
+                let sym = self.bind(id, &Atom::Argument(LOCAL, argument.0))?;
+                let found = self.locations_of(&sym)?;
+                let lost = |at: &Location| {
+                    let any = Some(at.object) == self.nowhere && at.stride == 1;
+                    any || self.points.in_blob(at.object)
+                };
+                (!found.iter().any(lost)).then_some(found)
+            }
+            Value::Inst(inst) => match &body.inst(*inst).op {
+                Op::Load { address, size: 8, .. } => self.contents_here(id, body, address, steps),
+                // A pointer to a member is loaded as a whole, the function first.
+                Op::ExtractValue { aggregate: Value::Inst(whole), path } => {
+                    match &body.inst(*whole).op {
+                        Op::Load { address, .. } if matches!(**path, [0]) => {
+                            self.contents_here(id, body, address, steps)
+                        }
+                        _ => None,
+                    }
+                }
+                Op::Address { base, offset, indices } if indices.is_empty() => {
+                    let mut places = self.targets_here(id, body, base, steps)?;
+                    for place in &mut places {
+                        place.offset = place.offset.wrapping_add(*offset);
+                    }
+                    Some(places)
+                }
+                Op::Cast { value, .. } | Op::Freeze { value } => {
+                    self.targets_here(id, body, value, steps)
+                }
+                Op::Phi { incoming } => {
+                    let function = self.contexts[id as usize].function;
+                    let mut all = Vec::new();
+                    let mut better = false;
+                    for edge in incoming {
+                        match self.targets_here(id, body, &edge.value, steps) {
+                            Some(found) => {
+                                better = true;
+                                all.extend(found);
+                            }
+                            None => all.extend_from_slice(&self.anywhere(function, &edge.value)),
+                        }
+                    }
+                    better.then_some(all)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn contents_here(
+        &self,
+        id: ContextId,
+        body: &Function,
+        address: &Value,
+        steps: usize,
+    ) -> Option<Vec<Location>> {
+        let places = self.targets_here(id, body, address, steps)?;
+        let found = self.points.contents(&places);
+        let lost = |at: &Location| self.points.in_blob(at.object);
+        (!found.iter().any(lost)).then_some(found)
+    }
+
+    fn anywhere(&self, function: FunctionId, value: &Value) -> Vec<Location> {
+        self.points.value(&self.bodies, function, value).into_owned()
+    }
+}

@@ -1,0 +1,11 @@
+// Each thread runs its own function, though the library starts both through one.
+#include <thread>
+int x, y;
+void first() { x = 1; }
+void second() { y = 1; }
+int main() {
+  std::thread t(first), u(second);
+  t.join();
+  u.join();
+  return x + y;
+}
