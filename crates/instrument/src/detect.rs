@@ -42,7 +42,7 @@ impl UnitPass for Detect {
     fn key(&self, _unit_index: usize) -> String {
         // The name changes whenever the same unit is instrumented differently than before.
         format!(
-            "assembly strings containers, lock in the cell, cells fetched, second cells of ranges {:?}",
+            "assembly strings containers, lock in the cell, cells fetched, second cells of ranges, columns {:?}",
             self.unwatched
         )
     }

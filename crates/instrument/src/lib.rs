@@ -27,6 +27,7 @@ mod link;
 mod loops;
 mod machine;
 mod outside;
+mod polynomial;
 mod prune;
 mod record;
 mod record_fast;

@@ -2,10 +2,15 @@
 //! loops where array code spends its time).
 //!
 //! A loop of one block, entered from one place, that calls nothing: it synchronises with nobody and
-//! runs to its end, so what it will access may be checked before it starts. Its counter goes from
-//! a start by constant steps to a bound known outside. The accesses of one place in the source that
-//! together leave no gap from one round to the next become one check of the range. Everything else
-//! in the loop is checked as before.
+//! runs to its end, so what it will access may be checked before it starts. Its counters go from
+//! a start by constant steps, one of them to a bound known outside. An address that is linear in them,
+//! everything else in it coming from outside, advances by the same stride in each round. The accesses of
+//! one place in the source that together leave no gap from one round to the next become one check of the
+//! range. Everything else in the loop is checked as before.
+//!
+//! Accesses that are far apart from round to round, as in a column of a matrix, wait for memory each, and
+//! so do their checks, one after the other: the lock that an access new to its segment takes lets nothing
+//! behind it start. So what comes some rounds later is asked for in time, and its shadow with it.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +18,19 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMTargetDataRef};
-use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
+use inkwell::types::AsTypeRef;
 use inkwell::values::AsValueRef;
 
 use crate::coalesce::{Check, Place, Step, range_check, step_of};
+use crate::polynomial::Polynomial;
+
+/// From this many bytes on, the next round's access is in another line of memory.
+const FAR: u64 = 64;
+/// How many rounds ahead memory is asked for: enough for it to answer. Columns of a power of two share a
+/// few places of the cache, which hold no more than a dozen lines.
+const AHEAD: i64 = 6;
 
 /// Moves checks out of the loops of every function.
 pub(crate) fn hoist(module: &Module) {
@@ -28,8 +41,8 @@ pub(crate) fn hoist(module: &Module) {
         unsafe {
             let mut block = LLVMGetFirstBasicBlock(function.as_value_ref());
             while !block.is_null() {
-                if let Some(counted) = Counted::of(block) {
-                    hoist_from(module, &counted, layout);
+                if let Some(mut counted) = Counted::of(block, layout) {
+                    hoist_from(module, &mut counted);
                 }
                 block = LLVMGetNextBasicBlock(block);
             }
@@ -37,22 +50,60 @@ pub(crate) fn hoist(module: &Module) {
     }
 }
 
-/// A loop of one block with a counter.
+/// A value that grows by the same in each round.
+struct Counter {
+    start: LLVMValueRef,
+    step: i64,
+}
+
+impl Counter {
+    /// # Safety
+    /// Block and value are alive.
+    unsafe fn of(value: LLVMValueRef, block: LLVMBasicBlockRef) -> Option<Counter> {
+        // SAFETY: every operand is asked for only after its instruction's kind was seen.
+        unsafe {
+            let phi = LLVMIsAPHINode(value);
+            if phi.is_null()
+                || LLVMGetInstructionParent(phi) != block
+                || LLVMCountIncoming(phi) != 2
+                || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMTypeKind::LLVMIntegerTypeKind
+                || LLVMGetIntTypeWidth(LLVMTypeOf(phi)) != 64
+            {
+                return None;
+            }
+            let from_self = u32::from(LLVMGetIncomingBlock(phi, 0) != block);
+            let next = LLVMIsABinaryOperator(LLVMGetIncomingValue(phi, from_self));
+            if next.is_null()
+                || LLVMGetInstructionOpcode(next) != LLVMOpcode::LLVMAdd
+                || LLVMGetOperand(next, 0) != phi
+            {
+                return None;
+            }
+            let step = LLVMIsAConstantInt(LLVMGetOperand(next, 1));
+            let start = LLVMGetIncomingValue(phi, 1 - from_self);
+            (!step.is_null()).then(|| Counter { start, step: LLVMConstIntGetSExtValue(step) })
+        }
+    }
+}
+
+/// A loop of one block that knows how often it goes round.
 struct Counted {
+    layout: LLVMTargetDataRef,
     block: LLVMBasicBlockRef,
     /// The only way in, which leads nowhere else.
     entry: LLVMBasicBlockRef,
-    counter: LLVMValueRef,
-    start: LLVMValueRef,
-    step: i64,
-    /// The counter's value after the last round.
+    /// What decides when to leave, and its value after the last round.
+    deciding: Counter,
     bound: LLVMValueRef,
+    /// What the addresses are made of, and which of it are counters.
+    atoms: Vec<LLVMValueRef>,
+    counters: BTreeMap<usize, Counter>,
 }
 
 impl Counted {
     /// # Safety
     /// The block is alive.
-    unsafe fn of(block: LLVMBasicBlockRef) -> Option<Counted> {
+    unsafe fn of(block: LLVMBasicBlockRef, layout: LLVMTargetDataRef) -> Option<Counted> {
         // SAFETY: every operand is asked for only after its instruction's kind was seen.
         unsafe {
             let end = LLVMGetBasicBlockTerminator(block);
@@ -73,34 +124,128 @@ impl Counted {
             if condition.is_null() || LLVMGetICmpPredicate(condition) != going_on {
                 return None;
             }
-            let next = LLVMGetOperand(condition, 0);
+            let next = LLVMIsABinaryOperator(LLVMGetOperand(condition, 0));
             let bound = LLVMGetOperand(condition, 1);
-            let adds = !LLVMIsAInstruction(next).is_null()
-                && LLVMGetInstructionOpcode(next) == LLVMOpcode::LLVMAdd;
-            if !adds || !is_outside(bound, block) {
+            if next.is_null() || !is_outside(bound, block) {
                 return None;
             }
-            let counter = LLVMIsAPHINode(LLVMGetOperand(next, 0));
-            let step = LLVMIsAConstantInt(LLVMGetOperand(next, 1));
-            if counter.is_null()
-                || step.is_null()
-                || LLVMGetInstructionParent(counter) != block
-                || LLVMGetIntTypeWidth(LLVMTypeOf(counter)) != 64
-                || LLVMCountIncoming(counter) != 2
-            {
-                return None;
-            }
-            let from_self = u32::from(LLVMGetIncomingBlock(counter, 0) != block);
-            let entry = LLVMGetIncomingBlock(counter, 1 - from_self);
+            let phi = LLVMGetOperand(next, 0);
+            let deciding = Counter::of(phi, block).filter(|counter| counter.step > 0)?;
+            let from_self = u32::from(LLVMGetIncomingBlock(phi, 0) != block);
+            let entry = LLVMGetIncomingBlock(phi, 1 - from_self);
             let way_in = LLVMGetBasicBlockTerminator(entry);
-            let step = LLVMConstIntGetSExtValue(step);
-            let fits = LLVMGetIncomingValue(counter, from_self) == next
+            let fits = LLVMGetIncomingValue(phi, from_self) == next
                 && LLVMGetInstructionOpcode(way_in) == LLVMOpcode::LLVMBr
-                && LLVMIsConditional(way_in) == 0
-                && step > 0;
-            let start = LLVMGetIncomingValue(counter, 1 - from_self);
-            fits.then_some(Counted { block, entry, counter, start, step, bound })
+                && LLVMIsConditional(way_in) == 0;
+            fits.then(|| Counted {
+                layout,
+                block,
+                entry,
+                deciding,
+                bound,
+                atoms: Vec::new(),
+                counters: BTreeMap::new(),
+            })
         }
+    }
+
+    fn atom(&mut self, value: LLVMValueRef) -> usize {
+        self.atoms.iter().position(|atom| *atom == value).unwrap_or_else(|| {
+            self.atoms.push(value);
+            self.atoms.len() - 1
+        })
+    }
+
+    /// The value by what comes from outside the loop and its counters.
+    ///
+    /// # Safety
+    /// The value is alive.
+    unsafe fn polynomial(&mut self, value: LLVMValueRef, depth: u32) -> Option<Polynomial> {
+        // SAFETY: operands are asked for by the opcodes' own rules.
+        unsafe {
+            let kind = LLVMTypeOf(value);
+            let is_number = match LLVMGetTypeKind(kind) {
+                LLVMTypeKind::LLVMPointerTypeKind => false,
+                LLVMTypeKind::LLVMIntegerTypeKind if LLVMGetIntTypeWidth(kind) == 64 => true,
+                _ => return None,
+            };
+            let constant = LLVMIsAConstantInt(value);
+            if !constant.is_null() {
+                return Some(Polynomial::number(LLVMConstIntGetSExtValue(constant)));
+            }
+            if is_outside(value, self.block) {
+                return Some(Polynomial::atom(self.atom(value)));
+            }
+            if let Some(counter) = Counter::of(value, self.block) {
+                let atom = self.atom(value);
+                self.counters.insert(atom, counter);
+                return Some(Polynomial::atom(atom));
+            }
+            if depth == 0 {
+                return None;
+            }
+            let found = match is_number {
+                true => self.number(value, depth - 1)?,
+                false => self.address(value, depth - 1)?,
+            };
+            found.is_short().then_some(found)
+        }
+    }
+
+    /// # Safety
+    /// The value is an instruction of the loop.
+    unsafe fn number(&mut self, value: LLVMValueRef, depth: u32) -> Option<Polynomial> {
+        // SAFETY: operands of binary instructions only.
+        unsafe {
+            if LLVMIsABinaryOperator(value).is_null() {
+                return None;
+            }
+            let left = self.polynomial(LLVMGetOperand(value, 0), depth)?;
+            let right = self.polynomial(LLVMGetOperand(value, 1), depth)?;
+            Some(match LLVMGetInstructionOpcode(value) {
+                LLVMOpcode::LLVMAdd => left.plus(&right),
+                LLVMOpcode::LLVMSub => left.minus(&right),
+                // What unrolling makes of an addition that carries nothing.
+                LLVMOpcode::LLVMOr if LLVMGetIsDisjoint(value) != 0 => left.plus(&right),
+                LLVMOpcode::LLVMMul => left.times(&right),
+                LLVMOpcode::LLVMShl => {
+                    let by = right.constant().filter(|by| (0..63).contains(by))?;
+                    left.scaled(1 << by)
+                }
+                _ => return None,
+            })
+        }
+    }
+
+    /// # Safety
+    /// The value is an instruction of the loop.
+    unsafe fn address(&mut self, value: LLVMValueRef, depth: u32) -> Option<Polynomial> {
+        // SAFETY: operands of address computations with one index only.
+        unsafe {
+            if LLVMIsAGetElementPtrInst(value).is_null() || LLVMGetNumOperands(value) != 2 {
+                return None;
+            }
+            let base = self.polynomial(LLVMGetOperand(value, 0), depth)?;
+            let index = self.polynomial(LLVMGetOperand(value, 1), depth)?;
+            let size = LLVMABISizeOfType(self.layout, LLVMGetGEPSourceElementType(value));
+            Some(base.plus(&index.scaled(i64::try_from(size).ok()?)))
+        }
+    }
+
+    /// The atoms as they are before the first round.
+    fn starts(&self) -> Vec<LLVMValueRef> {
+        let start = |(atom, value): (usize, &LLVMValueRef)| match self.counters.get(&atom) {
+            Some(counter) => counter.start,
+            None => *value,
+        };
+        self.atoms.iter().enumerate().map(start).collect()
+    }
+
+    /// What each round adds to an address, when that is the same in all of them.
+    fn stride(&self, address: &Polynomial) -> Option<Polynomial> {
+        let changing = address.part_with(|atom| self.counters.contains_key(&atom))?;
+        let step = |atom: usize| self.counters.get(&atom).map(|one| Polynomial::number(one.step));
+        Some(changing.replaced(step))
     }
 }
 
@@ -113,90 +258,28 @@ unsafe fn is_outside(value: LLVMValueRef, block: LLVMBasicBlockRef) -> bool {
     unsafe { LLVMIsAInstruction(value).is_null() || LLVMGetInstructionParent(value) != block }
 }
 
-/// A number of the form `scale * counter + offset`.
-#[derive(Clone, Copy)]
-struct Affine {
-    scale: i64,
-    offset: i64,
-}
-
-/// # Safety
-/// The value is alive.
-unsafe fn affine(value: LLVMValueRef, counter: LLVMValueRef, depth: u32) -> Option<Affine> {
-    if value == counter {
-        return Some(Affine { scale: 1, offset: 0 });
-    }
-    // SAFETY: operands of binary instructions only.
-    unsafe {
-        if depth == 0 || LLVMIsABinaryOperator(value).is_null() {
-            return None;
-        }
-        let constant = LLVMIsAConstantInt(LLVMGetOperand(value, 1));
-        if constant.is_null() {
-            return None;
-        }
-        let by = LLVMConstIntGetSExtValue(constant);
-        let of = affine(LLVMGetOperand(value, 0), counter, depth - 1)?;
-        let (scale, offset) = match LLVMGetInstructionOpcode(value) {
-            LLVMOpcode::LLVMAdd => (of.scale, of.offset.checked_add(by)?),
-            // What unrolling makes of an addition that carries nothing.
-            LLVMOpcode::LLVMOr if LLVMGetIsDisjoint(value) != 0 => {
-                (of.scale, of.offset.checked_add(by)?)
-            }
-            LLVMOpcode::LLVMMul => (of.scale.checked_mul(by)?, of.offset.checked_mul(by)?),
-            LLVMOpcode::LLVMShl if (0..32).contains(&by) => {
-                (of.scale.checked_mul(1 << by)?, of.offset.checked_mul(1 << by)?)
-            }
-            _ => return None,
-        };
-        Some(Affine { scale, offset })
-    }
-}
-
-/// A check whose address is `base + bytes * counter + offset`.
-struct Even {
-    check: Check,
-    base: LLVMValueRef,
-    /// Bytes for each unit of the counter.
-    bytes: i64,
-    offset: i64,
-}
-
-/// # Safety
-/// The check's call is alive and in the loop.
-unsafe fn even(check: Check, counted: &Counted, layout: LLVMTargetDataRef) -> Option<Even> {
-    // SAFETY: operands of address computations with one index only.
-    unsafe {
-        let root = check.root;
-        if LLVMIsAGetElementPtrInst(root).is_null() || LLVMGetNumOperands(root) != 2 {
-            return None;
-        }
-        let base = LLVMGetOperand(root, 0);
-        if !is_outside(base, counted.block) {
-            return None;
-        }
-        let index = affine(LLVMGetOperand(root, 1), counted.counter, 4)?;
-        let size = LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(root));
-        let size = i64::try_from(size).ok()?;
-        let bytes = index.scale.checked_mul(size)?;
-        let offset = index.offset.checked_mul(size)?.checked_add(check.offset)?;
-        (bytes > 0).then_some(Even { check, base, bytes, offset })
-    }
+/// Bytes that one place in the source accesses in each round.
+#[derive(Clone)]
+struct Piece {
+    /// With the counters in it.
+    at: Polynomial,
+    size: i64,
+    /// How far apart they are from round to round.
+    stride: Polynomial,
 }
 
 /// # Safety
 /// The loop's blocks are alive.
-unsafe fn hoist_from(module: &Module, counted: &Counted, layout: LLVMTargetDataRef) {
-    let mut groups: BTreeMap<(usize, bool, Place, i64), Vec<Even>> = BTreeMap::new();
+unsafe fn hoist_from(module: &Module, counted: &mut Counted) {
+    let mut groups: BTreeMap<(bool, Place), Vec<(Check, Piece)>> = BTreeMap::new();
     // SAFETY: walks a live block, changing nothing.
     unsafe {
         let mut instruction = LLVMGetFirstInstruction(counted.block);
         while !instruction.is_null() {
-            match step_of(instruction, layout) {
+            match step_of(instruction, counted.layout) {
                 Step::Check(check) if check.place.line != 0 => {
-                    if let Some(even) = even(check, counted, layout) {
-                        let key = (even.base as usize, check.write, check.place, even.bytes);
-                        groups.entry(key).or_default().push(even);
+                    if let Some(piece) = piece_of(check, counted) {
+                        groups.entry((check.write, check.place)).or_default().push((check, piece));
                     }
                 }
                 Step::Check(_) | Step::Neutral => {}
@@ -205,49 +288,132 @@ unsafe fn hoist_from(module: &Module, counted: &Counted, layout: LLVMTargetDataR
             instruction = LLVMGetNextInstruction(instruction);
         }
     }
+    let mut far = Vec::new();
     for mut group in groups.into_values() {
-        group.sort_by_key(|even| even.offset);
-        // SAFETY: the checks are alive, and each is in one group.
-        unsafe { hoist_group(module, counted, &group) };
+        // One place may stand for several addresses that have nothing to do with each other.
+        while let Some((_, first)) = group.first() {
+            let stride = first.stride.clone();
+            let (together, rest): (Vec<_>, Vec<_>) =
+                group.into_iter().partition(|(_, piece)| piece.stride == stride);
+            group = rest;
+            match range_of(together.iter().map(|(_, piece)| piece)) {
+                // SAFETY: the checks are alive, and each is in one group.
+                Some(range) => unsafe { check_before(module, counted, &together, &range) },
+                None => far.extend(together.into_iter().filter(|(_, piece)| is_far(piece))),
+            }
+        }
     }
+    // SAFETY: these checks are still there.
+    unsafe { fetch_ahead(module, counted, &far) };
 }
 
 /// # Safety
-/// The group's calls are alive and in the loop.
-unsafe fn hoist_group(module: &Module, counted: &Counted, group: &[Even]) {
-    let Some(first) = group.first() else { return };
-    let mut end = first.offset;
-    for even in group {
-        if even.offset > end {
-            return;
+/// The check's call is alive and in the loop.
+unsafe fn piece_of(check: Check, counted: &mut Counted) -> Option<Piece> {
+    // SAFETY: as the caller says.
+    let root = unsafe { counted.polynomial(check.root, 8) }?;
+    let at = root.plus(&Polynomial::number(check.offset));
+    let stride = counted.stride(&at)?;
+    // What does not move is checked once and found again by the fast path.
+    (stride.constant() != Some(0)).then_some(Piece { at, size: check.size, stride })
+}
+
+/// All pieces as one, when they leave no gap from round to round.
+fn range_of<'p>(mut pieces: impl Iterator<Item = &'p Piece> + Clone) -> Option<Piece> {
+    let all = pieces.clone();
+    let first = pieces.next()?;
+    let mut spans = all
+        .map(|piece| Some((piece.at.minus(&first.at).constant()?, piece)))
+        .collect::<Option<Vec<_>>>()?;
+    spans.sort_by_key(|(offset, _)| *offset);
+    let (start, lowest) = *spans.first()?;
+    let mut end = start;
+    for (offset, piece) in spans {
+        if offset > end {
+            return None;
         }
-        end = end.max(even.offset + even.check.size);
+        end = end.max(offset + piece.size);
     }
-    let Some(stride) = first.bytes.checked_mul(counted.step) else { return };
     // A gap between rounds, and the range would say more than is accessed; an overlap beyond the
     // last round is cut off by taking exactly what the rounds advance by.
-    if end - first.offset != stride {
-        return;
-    }
+    let size = end - start;
+    (lowest.stride.constant() == Some(size)).then(|| Piece { size, ..lowest.clone() })
+}
+
+fn is_far(piece: &Piece) -> bool {
+    piece.stride.constant().is_none_or(|stride| stride.unsigned_abs() >= FAR)
+}
+
+/// Puts one check of the whole range before the loop, and takes those out of it that it stands for.
+///
+/// # Safety
+/// The checks' calls are alive and in the loop.
+unsafe fn check_before(
+    module: &Module,
+    counted: &Counted,
+    checks: &[(Check, Piece)],
+    range: &Piece,
+) {
+    let Some((first, _)) = checks.first() else { return };
     let context = module.get_context();
-    let (byte, word) = (context.i8_type(), context.i64_type());
-    use inkwell::types::AsTypeRef;
-    // SAFETY: base, start and bound are defined before the way in; the builder stands there.
+    // SAFETY: all atoms but counters are defined before the way in, and so are where counters start and
+    // the bound; the builder stands there.
     unsafe {
+        let word = context.i64_type().as_type_ref();
         let builder = LLVMCreateBuilderInContext(context.raw());
         LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(counted.entry));
-        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(first.check.call));
-        let number = |value: i64| word.const_int(value.cast_unsigned(), true).as_value_ref();
+        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(first.call));
         let none = c"".as_ptr();
-        let scaled = LLVMBuildMul(builder, counted.start, number(first.bytes), none);
-        let mut at = LLVMBuildAdd(builder, scaled, number(first.offset), none);
-        let start = LLVMBuildGEP2(builder, byte.as_type_ref(), first.base, &mut at, 1, none);
-        let rounds = LLVMBuildSub(builder, counted.bound, counted.start, none);
-        let size = LLVMBuildMul(builder, rounds, number(first.bytes), none);
-        range_check(module, builder, first.check.write, start, size);
+        let number = |value: i64| LLVMConstInt(word, value.cast_unsigned(), 1);
+        let at = range.at.build(builder, word, &counted.starts());
+        let pointer = context.ptr_type(Default::default()).as_type_ref();
+        let start = LLVMBuildIntToPtr(builder, at, pointer, none);
+        let way = LLVMBuildSub(builder, counted.bound, counted.deciding.start, none);
+        let rounds = LLVMBuildUDiv(builder, way, number(counted.deciding.step), none);
+        let size = LLVMBuildMul(builder, rounds, number(range.size), none);
+        range_check(module, builder, first.write, start, size);
         LLVMDisposeBuilder(builder);
-        for even in group {
-            LLVMInstructionEraseFromParent(even.check.call);
+        for (check, _) in checks {
+            LLVMInstructionEraseFromParent(check.call);
+        }
+    }
+}
+
+/// Asks in each round for what comes some rounds later, one line once.
+///
+/// # Safety
+/// The checks' calls are alive and in the loop.
+unsafe fn fetch_ahead(module: &Module, counted: &Counted, far: &[(Check, Piece)]) {
+    let context = module.get_context();
+    let (pointer, number) = (context.ptr_type(Default::default()), context.i32_type());
+    let kinds = [pointer.into(), number.into(), number.into(), number.into()];
+    let kind = context.void_type().fn_type(&kinds, false);
+    let name = "llvm.prefetch.p0";
+    for (index, (check, piece)) in far.iter().enumerate() {
+        let is_near = |(_, other): &(Check, Piece)| {
+            let apart = other.at.minus(&piece.at).constant();
+            other.stride == piece.stride && apart.is_some_and(|apart| apart.unsigned_abs() < FAR)
+        };
+        if far[..index].iter().any(is_near) {
+            continue;
+        }
+        let function =
+            module.get_function(name).unwrap_or_else(|| module.add_function(name, kind, None));
+        // SAFETY: the stride has no counters in it, so that all of it is defined before the way in.
+        unsafe {
+            let word = context.i64_type().as_type_ref();
+            let byte = context.i8_type().as_type_ref();
+            let builder = LLVMCreateBuilderInContext(context.raw());
+            LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(counted.entry));
+            let mut way = piece.stride.scaled(AHEAD).build(builder, word, &counted.starts());
+            LLVMPositionBuilderBefore(builder, check.call);
+            let from = LLVMGetOperand(check.call, 0);
+            let later = LLVMBuildGEP2(builder, byte, from, &mut way, 1, c"".as_ptr());
+            let plain = |value: u64| number.const_int(value, false).as_value_ref();
+            let mut arguments = [later, plain(u64::from(check.write)), plain(3), plain(1)];
+            let (kind, function) = (kind.as_type_ref(), function.as_value_ref());
+            LLVMBuildCall2(builder, kind, function, arguments.as_mut_ptr(), 4, c"".as_ptr());
+            LLVMDisposeBuilder(builder);
         }
     }
 }
@@ -313,5 +479,60 @@ mod tests {
         assert!(!after(READ, 2).contains("range"));
         let calling = format!("{READ}  call void @other(), !dbg !7\n");
         assert!(!after(&calling, 1).contains("range"));
+    }
+
+    /// Down a column of a matrix with `n` columns, as unrolling leaves it.
+    const COLUMN: &str = "  %a.row = mul i64 %i, %n\n  \
+                          %a = getelementptr double, ptr %p, i64 %a.row\n  \
+                          call void @__tsan_read8(ptr %a), !dbg !7\n  \
+                          %j = or disjoint i64 %i, 1\n  \
+                          %b.row = mul i64 %j, %n\n  \
+                          %b = getelementptr double, ptr %p, i64 %b.row\n  \
+                          call void @__tsan_read8(ptr %b), !dbg !7\n";
+
+    #[test]
+    fn a_column_is_asked_for_ahead() {
+        let function = after(COLUMN, 2);
+        let (before, inside) = function.split_once("loop:").unwrap();
+        assert!(!before.contains("__tsan"), "{function}");
+        assert_eq!(inside.matches("__tsan_read8").count(), 2, "{function}");
+        assert_eq!(inside.matches("call void @llvm.prefetch").count(), 2, "{function}");
+    }
+
+    #[test]
+    fn what_is_in_one_line_is_asked_for_once() {
+        let body = "  %a.row = mul i64 %i, %n\n  \
+                    %a = getelementptr double, ptr %p, i64 %a.row\n  \
+                    call void @__tsan_read8(ptr %a), !dbg !7\n  \
+                    %b = getelementptr i8, ptr %a, i64 16\n  \
+                    call void @__tsan_read8(ptr %b), !dbg !7\n";
+        let function = after(body, 1);
+        assert_eq!(function.matches("call void @llvm.prefetch").count(), 1, "{function}");
+    }
+
+    #[test]
+    fn a_second_counter_leads_to_even_addresses_too() {
+        let body = "  %k = phi i64 [ %n, %entry ], [ %k.next, %loop ]\n  \
+                    %a = getelementptr double, ptr %p, i64 %k\n  \
+                    call void @__tsan_read8(ptr %a), !dbg !7\n  \
+                    %k.next = add i64 %k, 1\n";
+        let function = after(body, 1);
+        let (before, inside) = function.split_once("loop:").unwrap();
+        assert!(before.contains("call void @__tsan_read_range"), "{function}");
+        assert!(!inside.contains("__tsan"), "{function}");
+    }
+
+    #[test]
+    fn addresses_that_are_looked_up_stay_in_the_loop() {
+        let body = "  %a = getelementptr ptr, ptr %p, i64 %i\n  \
+                    %q = load ptr, ptr %a\n  \
+                    call void @__tsan_read8(ptr %q), !dbg !7\n";
+        let function = after(body, 1);
+        assert!(function.split_once("loop:").unwrap().1.contains("__tsan_read8"), "{function}");
+        let square = "  %i.i = mul i64 %i, %i\n  \
+                      %a = getelementptr double, ptr %p, i64 %i.i\n  \
+                      call void @__tsan_read8(ptr %a), !dbg !7\n";
+        let function = after(square, 1);
+        assert!(function.split_once("loop:").unwrap().1.contains("__tsan_read8"), "{function}");
     }
 }
