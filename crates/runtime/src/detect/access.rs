@@ -325,13 +325,11 @@ pub fn forget_range(start: usize, size: usize) {
             run = Some((chunk, range));
             return;
         }
-        for at in range {
-            let granule = shadow::granule_at(chunk, at);
-            let empty = granule.first().load(Ordering::Relaxed) == 0
-                && granule.second().load(Ordering::Relaxed) == 0;
-            if !empty {
-                granule::forget(granule);
-            }
+        let mut at = range.start;
+        while at < range.end {
+            let end = ((at / GROUP + 1) * GROUP).min(range.end);
+            granule::forget((at..end).map(|index| shadow::granule_at(chunk, index)));
+            at = end;
         }
     });
     flush(&mut run);

@@ -31,10 +31,14 @@ pub const SITES: u32 = 1 << (TIME_SHIFT - SITE_SHIFT);
 /// The first time that no cell can hold.
 pub const TIMES: u64 = 1 << (LOCK_SHIFT - TIME_SHIFT);
 
+/// The bits that say who.
+pub const SLOT: u64 = ((SLOTS as u64) - 1) << SLOT_SHIFT;
 /// The bits that say who and when.
-pub const EPOCH: u64 = (TIMES - 1) << TIME_SHIFT | ((SLOTS as u64) - 1) << SLOT_SHIFT;
+pub const EPOCH: u64 = (TIMES - 1) << TIME_SHIFT | SLOT;
 /// Who, when and what: all but where in the code, and which bytes.
 pub const CLASS: u64 = EPOCH | WRITE | ATOMIC;
+/// Who and what, and which bytes: all but when, and where in the code.
+pub const DEED: u64 = SLOT | WRITE | ATOMIC | BYTES;
 /// Everything but the bytes.
 pub const IDENTITY: u64 = !(BYTES | TAG | LOCK);
 

@@ -112,6 +112,12 @@ impl Locked {
         self.granule.beside().each_ref().map(|cell| cell.load(Ordering::Relaxed))
     }
 
+    /// Replaces one of the cells beside, which are the granule's.
+    #[inline(always)]
+    pub fn set_one_beside(&mut self, at: usize, cell: u64) {
+        self.granule.beside()[at].store(cell, Ordering::Relaxed);
+    }
+
     /// Puts two or three cells behind the new first one, without a node.
     pub fn set_beside(&mut self, first: u64, second: u64, more: &[u64]) {
         let cells = self.granule.beside();
@@ -378,6 +384,14 @@ impl Node {
         true
     }
 
+    /// Replaces one cell; only whoever holds the granule's lock may, and only in a node of its own.
+    #[inline(always)]
+    pub fn set(self, at: usize, cell: u64) {
+        debug_assert!(at < self.cells().len());
+        // SAFETY: one of the cells that are used.
+        unsafe { AtomicU64::from_ptr(self.at.add(1 + at)) }.store(cell, Ordering::Relaxed);
+    }
+
     fn free(self) {
         let words = (self.header() >> 32) as usize + 1;
         // SAFETY: allocated with this layout by `with`.
@@ -385,8 +399,21 @@ impl Node {
     }
 }
 
-/// Forgets everything about the granule.
-pub fn forget(granule: Granule) {
-    let mut locked = Locked::new(granule);
-    locked.replace(&[]);
+/// Forgets everything about some granules of one group.
+pub fn forget(granules: impl Iterator<Item = Granule>) {
+    let mut locked: Option<Locked> = None;
+    for granule in granules {
+        let cells = granule.first().load(Ordering::Relaxed)
+            | granule.second().load(Ordering::Relaxed) & !LOCK;
+        if cells == 0 {
+            continue;
+        }
+        let locked = locked.get_or_insert_with(|| Locked::new(granule));
+        locked.turn_to(granule);
+        // Without a node or list of its own there is nothing to give back.
+        match is_owned(locked.second()) {
+            true => locked.replace(&[]),
+            false => locked.set(0, 0),
+        }
+    }
 }

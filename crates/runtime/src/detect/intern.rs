@@ -24,13 +24,15 @@ pub struct Interner {
     /// How many pairs found no room.
     pub refused: AtomicU64,
     capacity: u32,
+    /// So many buckets, as a power of two: their pages, too, are only used as ids are handed out.
+    bucket_bits: u32,
 }
 
-const BUCKET_BITS: u32 = 18;
-
 impl Interner {
+    /// A bucket for every four pairs when all are used.
     pub const fn new(capacity: u32) -> Self {
         Interner {
+            bucket_bits: capacity.ilog2() - 2,
             entries: AtomicUsize::new(0),
             buckets: AtomicUsize::new(0),
             used: AtomicU32::new(1),
@@ -42,7 +44,7 @@ impl Interner {
     /// Reserves address space; memory is only used as ids are handed out.
     pub fn initialize(&self) {
         let entries = raw_mmap(self.capacity as usize * std::mem::size_of::<Entry>());
-        let buckets = raw_mmap((1usize << BUCKET_BITS) * 4);
+        let buckets = raw_mmap((1usize << self.bucket_bits) * 4);
         if entries.is_null() || buckets.is_null() {
             crate::common::output::fatal("no address space for the detector's tables\n");
         }
@@ -59,8 +61,8 @@ impl Interner {
     fn bucket(&self, a: u64, b: u64) -> &AtomicU32 {
         let hash = (a ^ b.rotate_left(31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let base = self.buckets.load(Ordering::Relaxed) as *const AtomicU32;
-        // SAFETY: the shift leaves BUCKET_BITS bits, and that many buckets were mapped.
-        unsafe { &*base.add((hash >> (64 - BUCKET_BITS)) as usize) }
+        // SAFETY: the shift leaves as many bits as there are buckets for.
+        unsafe { &*base.add((hash >> (64 - self.bucket_bits)) as usize) }
     }
 
     /// The id of the pair, or `None` when the table is full and the pair is new.

@@ -16,7 +16,7 @@ use super::{granule, joined};
 const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
-const JOINED: usize = 1024;
+const JOINED: usize = 4096;
 
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -36,6 +36,7 @@ struct Set {
     shared: u64,
 }
 
+/// All zeros, it knows nothing yet.
 pub struct Memo {
     /// Sites that were joined lately: what names them, and the site that stands for both.
     joined: [(u64, u32); JOINED],
@@ -44,12 +45,6 @@ pub struct Memo {
 }
 
 impl Memo {
-    pub const fn new() -> Memo {
-        let empty = Entry { key: (0, 0, 0), result: (0, 0), known: false };
-        let unseen = Set { hash: 0, count: 0, shared: 0 };
-        Memo { joined: [(0, 0); JOINED], entries: [empty; ENTRIES], sets: [unseen; SETS] }
-    }
-
     /// The site of both cells, the older one's bytes staying where they are from; `None` without room.
     #[inline(always)]
     pub fn joined(&mut self, older: u64, newer: u64) -> Option<u32> {

@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{self, BYTES, CLASS, EPOCH, IDENTITY, LOCK, WRITE};
+use super::cell::{self, BYTES, CLASS, DEED, EPOCH, IDENTITY, LOCK, SLOT, WRITE};
 use super::engine::Thread;
 use super::granule::{self, Locked, MOST_CELLS, More};
 use super::shadow::{ATOMIC, Granule, TAG};
@@ -200,12 +200,38 @@ fn grow(thread: &mut Thread, locked: &mut Locked, new: u64, [whole, one, other]:
     locked.set(whole, shared);
 }
 
+/// The place among cells that are all of the thread's own where the same deed of an earlier segment is,
+/// when nothing of this segment could be made one with it: it only has to be put in that one's place.
+#[inline(always)]
+fn same_earlier(cells: impl Iterator<Item = u64>, new: u64) -> Option<usize> {
+    let mut found = None;
+    for (at, cell) in cells.enumerate().filter(|(_, cell)| *cell != 0) {
+        let differs = cell ^ new;
+        if differs & SLOT != 0 || differs & CLASS == 0 {
+            return None;
+        }
+        if differs & DEED == 0 {
+            found = Some(at);
+        }
+    }
+    found
+}
+
 /// Two cells, and up to two beside.
 #[inline(never)]
 fn four(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let first = locked.first() & !TAG;
     let [third, fourth] = locked.beside();
     let mut cells = [first, locked.second(), third, fourth];
+    if let Some(at) = same_earlier(cells.into_iter(), new) {
+        // What was newest stays where the fast path looks.
+        cells[..=at].rotate_right(1);
+        if at > 1 {
+            locked.set_one_beside(at - 2, cells[at]);
+        }
+        locked.set(new | TAG, cells[1]);
+        return true;
+    }
     let mut whole = new;
     let mut from = cells.len();
     for (at, cell) in cells.iter_mut().enumerate() {
@@ -242,6 +268,15 @@ fn many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         }
         More::List(_) => return false,
     };
+    if granule::is_owned(second)
+        && let Some(at) = same_earlier([first].into_iter().chain(more.iter().copied()), new)
+    {
+        if let Some(at) = at.checked_sub(1) {
+            node.set(at, first);
+        }
+        locked.set(new, second);
+        return true;
+    }
     let mut joined = None;
     for (at, cell) in [first].iter().chain(more).enumerate() {
         if let Some(whole) = together(thread, *cell, new) {

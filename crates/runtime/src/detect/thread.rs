@@ -5,10 +5,11 @@ use std::cell::UnsafeCell;
 use super::cell;
 use super::clock::{Clock, Clocks};
 use super::intern::{self, CONTEXTS, LOCKSETS, READ_MODE, SITES};
+use super::memo::Memo;
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
 use crate::common::name::ThreadName;
-use crate::common::real::raw_mmap;
+use crate::common::real::{raw_mmap, raw_munmap};
 use crate::common::tls;
 
 /// A lock that the thread holds.
@@ -23,8 +24,8 @@ pub struct Held {
     pub since: u64,
 }
 
-const CONTEXT_CACHE: usize = 512;
-const SITE_CACHE: usize = 1024; // the bits that `place_of_site` leaves
+const CONTEXT_CACHE: usize = 4096;
+const SITE_CACHE: usize = 16384;
 /// Deeper calls than this are counted but share their ancestor's stack.
 const STACK_DEPTH: usize = 1 << 20;
 
@@ -88,17 +89,30 @@ pub struct Thread {
     /// State of the perturbation's random numbers.
     pub random: u64,
     pub held_back: super::heap::HeldBack,
-    site_cache: [(u64, u64, u32); SITE_CACHE],
-    context_cache: [(u64, u64, u32); CONTEXT_CACHE],
-    pub memo: super::memo::Memo,
+    known: &'static mut Known,
+    pub memo: &'static mut Memo,
+}
+
+/// Sites and contexts that the thread asked for lately: what names each, and its id. A program with locks
+/// goes through thousands of them again and again. Pages that a thread has no use for stay untouched.
+struct Known {
+    sites: [(u64, u64, u32); SITE_CACHE],
+    contexts: [(u64, u64, u32); CONTEXT_CACHE],
 }
 
 impl Thread {
     fn new(slot: u32, time: u64, name: ThreadName, info: u32) -> Box<Thread> {
         let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
-        if stack.is_null() {
-            crate::common::output::fatal("no address space for a thread's call stack\n");
-        }
+        // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
+        let (known, memo) = unsafe {
+            (
+                raw_mmap(size_of::<Known>()).cast::<Known>().as_mut(),
+                raw_mmap(size_of::<Memo>()).cast::<Memo>().as_mut(),
+            )
+        };
+        let (false, Some(known), Some(memo)) = (stack.is_null(), known, memo) else {
+            crate::common::output::fatal("no address space for a thread's tables\n");
+        };
         let mut thread = Box::new(Thread {
             now: 0,
             base: 0,
@@ -126,9 +140,8 @@ impl Thread {
             stack,
             top: stack,
             beyond: 0,
-            context_cache: [(0, 0, 0); CONTEXT_CACHE],
-            site_cache: [(0, 0, 0); SITE_CACHE],
-            memo: super::memo::Memo::new(),
+            known,
+            memo,
         });
         thread.set_time(time);
         thread
@@ -274,7 +287,7 @@ impl Thread {
         let key = u64::from(callee) << 32 | u64::from(parent);
         let mixed = (call_site ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let at = (mixed >> 32) as usize % CONTEXT_CACHE;
-        let (site, of, id) = self.context_cache[at];
+        let (site, of, id) = self.known.contexts[at];
         if site == call_site && of == key {
             return id;
         }
@@ -282,7 +295,7 @@ impl Thread {
         let id = intern::chain_that_enters(callee, parent)
             .or_else(|| CONTEXTS.intern(call_site, key))
             .unwrap_or(parent);
-        self.context_cache[at] = (call_site, key, id);
+        self.known.contexts[at] = (call_site, key, id);
         id
     }
 
@@ -296,7 +309,7 @@ impl Thread {
             false => 0,
         };
         let key = u64::from(context) << 32 | u64::from(self.lockset);
-        let cached = &self.site_cache[Self::place_of_site(pc, key)];
+        let cached = &self.known.sites[Self::place_of_site(pc, key)];
         if cached.0 == pc as u64 && cached.1 == key && context != 0 {
             return cached.2;
         }
@@ -306,14 +319,14 @@ impl Thread {
     #[inline(always)]
     fn place_of_site(pc: usize, key: u64) -> usize {
         let mixed = (pc as u64 ^ key.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> 54) as usize
+        (mixed >> (64 - SITE_CACHE.ilog2())) as usize
     }
 
     #[inline(never)]
     fn find_site(&mut self, pc: usize) -> u32 {
         let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
         // The first access of each call comes here, most of them known.
-        let cached = &mut self.site_cache[Self::place_of_site(pc, key)];
+        let cached = &mut self.known.sites[Self::place_of_site(pc, key)];
         if cached.0 != pc as u64 || cached.1 != key {
             *cached = (pc as u64, key, SITES.intern(pc as u64, key).unwrap_or(0));
         }
@@ -546,9 +559,14 @@ impl Registry {
             inner.live[thread.slot as usize] = std::ptr::null_mut();
             inner.free.push((thread.slot, thread.time));
         });
-        // SAFETY: mapped by `Thread::new` with this size.
+        let (stack, known) = (thread.stack, &raw mut *thread.known);
+        let memo = &raw mut *thread.memo;
+        drop(thread);
+        // SAFETY: mapped by `Thread::new` with these sizes, and what referred to them is gone.
         unsafe {
-            crate::common::real::raw_munmap(thread.stack.cast(), STACK_DEPTH * size_of::<Call>())
+            raw_munmap(stack.cast(), STACK_DEPTH * size_of::<Call>());
+            raw_munmap(known.cast(), size_of::<Known>());
+            raw_munmap(memo.cast(), size_of::<Memo>());
         };
     }
 
