@@ -29,10 +29,11 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// A bucket for every four pairs when all are used.
+    /// A bucket for every sixteen pairs when all are used, which they hardly ever are: a page of buckets is
+    /// touched by the first pair in it.
     pub const fn new(capacity: u32) -> Self {
         Interner {
-            bucket_bits: capacity.ilog2() - 2,
+            bucket_bits: if capacity >> 22 == 0 { 18 } else { capacity.ilog2() - 4 },
             entries: AtomicUsize::new(0),
             buckets: AtomicUsize::new(0),
             used: AtomicU32::new(1),
