@@ -9,13 +9,13 @@ void reads() {
   std::shared_lock<std::shared_mutex> one(a, std::defer_lock);
   std::unique_lock<std::mutex> other(b, std::defer_lock);
   std::lock(one, other);
-  y += x;
+  y += x; // NORACE
 }
 void writes() {
   std::unique_lock<std::shared_mutex> one(a, std::defer_lock);
   std::unique_lock<std::mutex> other(b, std::defer_lock);
   std::lock(one, other);
-  x++;
+  x++; // NORACE
 }
 int main() {
   std::thread t(reads), u(reads), v(writes);

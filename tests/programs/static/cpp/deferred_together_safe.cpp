@@ -10,8 +10,8 @@ void transfer(Account &from, Account &to, int amount) {
   std::unique_lock<std::mutex> one(from.mutex, std::defer_lock);
   std::unique_lock<std::mutex> other(to.mutex, std::defer_lock);
   std::lock(one, other);
-  from.balance -= amount;
-  to.balance += amount;
+  from.balance -= amount; // NORACE
+  to.balance += amount; // NORACE
 }
 int main() {
   Account a, b;

@@ -3,7 +3,7 @@
 #include <thread>
 int main() {
   auto number = std::make_unique<int>(3);
-  *number = 4;
-  std::thread t([own = std::move(number)] { (*own)++; });
+  *number = 4; // NORACE
+  std::thread t([own = std::move(number)] { (*own)++; }); // NORACE
   t.join();
 }

@@ -11,19 +11,19 @@ void reads() {
   std::shared_ptr<Configuration> own;
   {
     std::lock_guard<std::mutex> guard(mutex);
-    own = current;
+    own = current; // NORACE
   }
   if (own) {
-    int sum = own->a + own->b;
+    int sum = own->a + own->b; // NORACE
     (void)sum;
   }
 }
 void writes() {
   auto next = std::make_shared<Configuration>();
-  next->a = 1;
-  next->b = 2;
+  next->a = 1; // NORACE
+  next->b = 2; // NORACE
   std::lock_guard<std::mutex> guard(mutex);
-  current = next;
+  current = next; // NORACE
 }
 int main() {
   std::thread t(reads), u(writes);

@@ -8,7 +8,7 @@ struct Thing {
   explicit Thing(int number) : value(number) {}
   void add() {
     std::lock_guard<std::mutex> guard(mutex);
-    value++;
+    value++; // NORACE
   }
 };
 void use(std::shared_ptr<Thing> thing) { thing->add(); }

@@ -5,11 +5,11 @@
 struct Thing {
   std::mutex mutex;
   int value = 1;
-  ~Thing() { value = 0; }
+  ~Thing() { value = 0; } // NORACE
 };
 void use(std::shared_ptr<Thing> thing) {
   std::lock_guard<std::mutex> guard(thing->mutex);
-  thing->value++;
+  thing->value++; // NORACE
 }
 int main() {
   auto thing = std::make_shared<Thing>();
@@ -17,7 +17,7 @@ int main() {
   std::thread(use, thing).detach();
   {
     std::lock_guard<std::mutex> guard(thing->mutex);
-    thing->value++;
+    thing->value++; // NORACE
   }
   thing.reset();
 }

@@ -8,10 +8,10 @@ int main() {
   {
     std::jthread t([](std::stop_token token) {
       while (!token.stop_requested()) rounds++;
-      last++;
+      last++; // NORACE
     });
     t.request_stop();
   }
-  last++;
+  last++; // NORACE
   return rounds;
 }

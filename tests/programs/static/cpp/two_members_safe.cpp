@@ -2,8 +2,8 @@
 #include <thread>
 struct Pair {
   int x, y;
-  void first() { x = 1; }
-  void second() { y = 1; }
+  void first() { x = 1; } // NORACE
+  void second() { y = 1; } // NORACE
 } both;
 int main() {
   std::thread t(&Pair::first, &both), u(&Pair::second, &both);

@@ -4,12 +4,12 @@
 int data;
 int main() {
   std::packaged_task<int(int)> task([](int number) {
-    data = number;
+    data = number; // NORACE
     return number + 1;
   });
   auto future = task.get_future();
   std::thread t(std::move(task), 5);
   int result = future.get();
   t.join();
-  return result + data;
+  return result + data; // NORACE
 }

@@ -5,15 +5,15 @@
 std::barrier both(2);
 int x, y;
 void first() {
-  x = 1;
+  x = 1; // NORACE
   both.arrive_and_wait();
-  int seen = y;
+  int seen = y; // NORACE
   (void)seen;
 }
 void second() {
-  y = 1;
+  y = 1; // NORACE
   both.arrive_and_wait();
-  int seen = x;
+  int seen = x; // NORACE
   (void)seen;
 }
 int main() {

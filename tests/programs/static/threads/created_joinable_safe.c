@@ -2,7 +2,7 @@
 #include <pthread.h>
 int x;
 void *work(void *argument) {
-  x = 1;
+  x = 1; // NORACE
   return 0;
 }
 int main(void) {
@@ -12,6 +12,6 @@ int main(void) {
   pthread_t t;
   pthread_create(&t, &attributes, work, 0);
   pthread_join(t, 0);
-  x = 2;
+  x = 2; // NORACE
   pthread_exit(0);
 }

@@ -2,7 +2,7 @@
 #include <pthread.h>
 int x;
 void *work(void *argument) {
-  x = 1;
+  x = 1; // NORACE
   return 0;
 }
 int main(int count, char **arguments) {
@@ -13,6 +13,6 @@ int main(int count, char **arguments) {
     pthread_exit(0);
   }
   pthread_join(t, 0);
-  x = 2;
+  x = 2; // NORACE
   return 0;
 }

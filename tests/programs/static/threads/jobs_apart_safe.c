@@ -4,8 +4,8 @@ struct job {
   void (*run)(void);
 };
 int x, y;
-static void first(void) { x++; }
-static void second(void) { y++; }
+static void first(void) { x++; } // NORACE
+static void second(void) { y++; } // NORACE
 struct job one = {first}, other = {second};
 void *work(void *argument) {
   struct job *job = argument;
