@@ -112,12 +112,6 @@ impl Locked {
         self.granule.beside().each_ref().map(|cell| cell.load(Ordering::Relaxed))
     }
 
-    /// Replaces one of the cells beside, which are the granule's.
-    #[inline(always)]
-    pub fn set_one_beside(&mut self, at: usize, cell: u64) {
-        self.granule.beside()[at].store(cell, Ordering::Relaxed);
-    }
-
     /// Puts two or three cells behind the new first one, without a node.
     pub fn set_beside(&mut self, first: u64, second: u64, more: &[u64]) {
         let cells = self.granule.beside();

@@ -226,10 +226,7 @@ fn four(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     if let Some(at) = same_earlier(cells.into_iter(), new) {
         // What was newest stays where the fast path looks.
         cells[..=at].rotate_right(1);
-        if at > 1 {
-            locked.set_one_beside(at - 2, cells[at]);
-        }
-        locked.set(new | TAG, cells[1]);
+        locked.set_beside(new, cells[1], &cells[2..]);
         return true;
     }
     let mut whole = new;
