@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use racewarden_analysis::Options;
-use racewarden_capture::{DirectRequest, capture_inputs};
-use racewarden_models::Models;
-use racewarden_recheck::{Checked, Request, check};
+use common::{check_sources, text};
+use racewarden_recheck::Checked;
+
+mod common;
 
 const TABLE: &str = r#"#include <pthread.h>
 #include "table.h"
@@ -94,21 +94,7 @@ impl Project {
     }
 
     fn check(&self, cache: Option<&Path>) -> Checked {
-        let request = DirectRequest {
-            inputs: vec![self.path("table.c"), self.path("main.c")],
-            cflags: Vec::new(),
-            cache: self.path("bitcode"),
-        };
-        let capture = capture_inputs(&request).unwrap_or_else(|error| panic!("{error}"));
-        let units: Vec<PathBuf> = capture.units.into_iter().map(|unit| unit.bitcode).collect();
-        let request = Request {
-            units: &units,
-            models: Models::builtin(),
-            models_text: "",
-            options: &Options::default(),
-            cache: cache.map(Path::to_owned),
-        };
-        check(&request, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+        check_sources(self.folder.path(), &["table.c", "main.c"], cache)
     }
 
     /// Checks with the cache and without, holds one against the other, and says whether a kept
@@ -119,10 +105,6 @@ impl Project {
         assert_eq!(text(&kept), text(&anew), "{what}");
         kept.reused
     }
-}
-
-fn text(checked: &Checked) -> String {
-    serde_json::to_string_pretty(&checked.report).expect("a report is JSON")
 }
 
 #[test]

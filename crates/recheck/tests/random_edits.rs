@@ -6,12 +6,12 @@
 //! set to. Others add and take away statements: accesses, calls, variables, locks. Beside them are such as
 //! do not matter to anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use racewarden_analysis::Options;
-use racewarden_capture::{DirectRequest, capture_inputs};
-use racewarden_models::Models;
-use racewarden_recheck::{Checked, Request, check};
+use common::{check_sources, text};
+use racewarden_recheck::Checked;
+
+mod common;
 
 const HEADER: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n\
     #include <stdlib.h>\n\
@@ -205,27 +205,8 @@ impl Project {
     }
 
     fn check(&self, cache: Option<&Path>) -> Checked {
-        let path = |name: &str| self.folder.path().join(name);
-        let request = DirectRequest {
-            inputs: UNITS.iter().map(|(name, _)| path(name)).collect(),
-            cflags: Vec::new(),
-            cache: path("bitcode"),
-        };
-        let capture = capture_inputs(&request).unwrap_or_else(|error| panic!("{error}"));
-        let units: Vec<PathBuf> = capture.units.into_iter().map(|unit| unit.bitcode).collect();
-        let request = Request {
-            units: &units,
-            models: Models::builtin(),
-            models_text: "",
-            options: &Options::default(),
-            cache: cache.map(Path::to_owned),
-        };
-        check(&request, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+        check_sources(self.folder.path(), &UNITS.map(|(name, _)| name), cache)
     }
-}
-
-fn text(checked: &Checked) -> String {
-    serde_json::to_string_pretty(&checked.report).expect("a report is JSON")
 }
 
 /// Numbers that look random and are the same in every run (xorshift).
