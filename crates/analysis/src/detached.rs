@@ -5,7 +5,7 @@
 //! where that is done.)
 
 use racewarden_ir::{Callee, Function, FunctionId, Op, Program, Value};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::CallGraph;
 use crate::pointsto::{ObjectId, PointsTo};
@@ -38,6 +38,8 @@ impl Detached {
                 else {
                     continue;
                 };
+                // A model speaks for the function, so that this number is not among the details that a
+                // re-check leaves out.
                 let joinable = matches!(arguments.get(1), Some(Value::Int { bits: 0, .. }));
                 if Some(*target) == set_state && !joinable {
                     let places = arguments.first().map(|value| points.value(program, id, value));
@@ -54,13 +56,22 @@ impl Detached {
         detached
     }
 
+    /// Adds the callers of functions that are in already.
     fn spread(&mut self, graph: &CallGraph) {
-        let mut grows = !self.starts.is_empty();
-        while grows {
-            grows = false;
-            for (caller, callees) in (0u32..).zip(&graph.callees) {
-                if callees.iter().any(|callee| self.starts.contains(callee)) {
-                    grows |= self.starts.insert(FunctionId(caller));
+        if self.starts.is_empty() {
+            return;
+        }
+        let mut callers: FxHashMap<FunctionId, Vec<FunctionId>> = FxHashMap::default();
+        for (caller, callees) in (0u32..).map(FunctionId).zip(&graph.callees) {
+            for callee in callees {
+                callers.entry(*callee).or_default().push(caller);
+            }
+        }
+        let mut queue: Vec<FunctionId> = self.starts.iter().copied().collect();
+        while let Some(function) = queue.pop() {
+            for caller in callers.get(&function).into_iter().flatten() {
+                if self.starts.insert(*caller) {
+                    queue.push(*caller);
                 }
             }
         }
