@@ -85,11 +85,8 @@ const MAX_DEPTH: usize = 12;
 
 impl Owners {
     pub fn new(instantiation: &Instantiation<'_>) -> Self {
-        let mut search = Search::new(instantiation);
         let mut owners = Owners::default();
-        if !search.blocks.contains(&true) {
-            return owners;
-        }
+        let Some(mut search) = Search::new(instantiation) else { return owners };
         let mut objects: FxHashSet<ObjectId> = FxHashSet::default();
         let mut judged: FxHashMap<CallSite, bool> = FxHashMap::default();
         for access in &instantiation.accesses {
@@ -128,7 +125,8 @@ struct Search<'a> {
     /// What the last owner accesses.
     objects: FxHashSet<ObjectId>,
     bodies: FxHashMap<FunctionId, Body<'a>>,
-    /// Whether what a parameter points to is an owner's; `None` while that is being found out.
+    /// Whether what a parameter points to is an owner's; `None` while that is being found out. Who asks
+    /// meanwhile, in a recursion, gets a no: a yes would be kept though what it rests on may turn out wrong.
     given: FxHashMap<(FunctionId, u32), Option<bool>>,
     belonging: FxHashMap<(FunctionId, u32), Option<bool>>,
 }
@@ -141,10 +139,14 @@ struct Body<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(instantiation: &'a Instantiation<'a>) -> Self {
+    /// `None` in programs without such blocks.
+    fn new(instantiation: &'a Instantiation<'a>) -> Option<Self> {
         let bodies = &instantiation.bodies;
         let symbols: Vec<&str> = bodies.ids().map(|id| bodies.symbol(id)).collect();
         let blocks: Vec<bool> = symbols.iter().map(|symbol| is_block(symbol)).collect();
+        if !blocks.contains(&true) {
+            return None;
+        }
         let names = |wanted: &[&str]| -> Vec<bool> {
             let named = |symbol: &str| wanted.iter().any(|part| symbol.contains(part));
             symbols.iter().zip(&blocks).map(|(symbol, is)| *is && named(symbol)).collect()
@@ -159,12 +161,9 @@ impl<'a> Search<'a> {
         }
         let mut at_end = names(&AT_END);
         let mut releases = names(&[RELEASE]);
-        if blocks.contains(&true) {
-            let entries: FxHashSet<FunctionId> = entries(instantiation);
-            spread_to_callees(instantiation.graph, &callers, &entries, &mut at_end);
-            spread_to_callers(&callers, &mut releases);
-        }
-        Search {
+        spread_to_callees(instantiation.graph, &callers, &entries(instantiation), &mut at_end);
+        spread_to_callers(&callers, &mut releases);
+        Some(Search {
             instantiation,
             blocks,
             at_end,
@@ -174,7 +173,7 @@ impl<'a> Search<'a> {
             bodies: FxHashMap::default(),
             given: FxHashMap::default(),
             belonging: FxHashMap::default(),
-        }
+        })
     }
 
     fn body(&mut self, id: FunctionId) -> &Body<'a> {
@@ -207,7 +206,7 @@ impl<'a> Search<'a> {
             Value::Arg(argument) => {
                 let key = (id, argument.0);
                 if let Some(known) = self.belonging.get(&key) {
-                    return known.unwrap_or(true);
+                    return known.unwrap_or(false);
                 }
                 self.belonging.insert(key, None);
                 let calls = self.callers.get(&id).cloned().unwrap_or_default();
@@ -299,7 +298,7 @@ impl<'a> Search<'a> {
     /// Whether whoever passes the parameter is an owner of what it points to.
     fn is_given(&mut self, id: FunctionId, index: u32, depth: usize) -> bool {
         if let Some(known) = self.given.get(&(id, index)) {
-            return known.unwrap_or(true);
+            return known.unwrap_or(false);
         }
         self.given.insert((id, index), None);
         let calls = self.callers.get(&id).cloned().unwrap_or_default();
