@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::access::{self, Access};
+use super::clock::Clocks;
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
 use super::{cell, intern, options, report, shadow, signals, step, sync};
@@ -401,6 +402,12 @@ pub fn atomic<R>(
 ) -> R {
     let Some(mut thread) = enter() else { return operation().0 };
     options::perturb(&mut thread);
+    if op == AtomicOp::Load
+        && let Some(value) =
+            thread.loads.again(address, thread.now, order.acquires(), || operation().0)
+    {
+        return value;
+    }
     // Checked before the operation: once it is visible, another thread may acquire it and free
     // the memory, and the record must then be in the past that it acquired.
     let kind = match op {
@@ -426,12 +433,33 @@ pub fn atomic<R>(
         }
         // A release came in between: load again, this time together with its clock.
     }
-    let result = sync::with(address, |state| {
-        let (result, success) = operation();
-        transfer(&mut thread, state, op, order, success);
-        result
-    });
+    let result = if op == AtomicOp::Load {
+        sync::look(address, |state, object| {
+            let (result, _) = operation();
+            learn(&mut thread, &state.clocks, order);
+            if thread.now != 0 && !thread.is_special() {
+                let now = thread.now;
+                thread.loads.note(address, now, object, order.acquires());
+            }
+            result
+        })
+    } else {
+        sync::with(address, |state| {
+            let (result, success) = operation();
+            transfer(&mut thread, state, op, order, success);
+            result
+        })
+    };
     result.unwrap_or_else(|| operation().0)
+}
+
+/// What a read of an atomic learns from the releases that it reads from.
+fn learn(thread: &mut Thread, clocks: &Clocks, order: Order) {
+    if order.acquires() {
+        thread.clocks.join(clocks);
+    } else {
+        thread.fence_acquire.join(clocks);
+    }
 }
 
 /// Whether the thread did the same to these bytes since its last release: whoever waits in a loop comes
@@ -462,13 +490,9 @@ fn transfer(
         _ => order,
     };
     if op != AtomicOp::Store {
-        if order.acquires() {
-            thread.clocks.join(clocks);
-        } else {
-            thread.fence_acquire.join(clocks);
-        }
+        learn(thread, clocks, order);
     }
-    if op == AtomicOp::Load || !success {
+    if !success {
         return;
     }
     // An update continues the release sequences it reads from; by C11 a plain store continues

@@ -18,6 +18,7 @@ mod intern;
 mod java;
 mod joined;
 mod limit;
+mod loads;
 mod locks;
 mod machines;
 mod memo;

@@ -4,7 +4,7 @@
 //! memory is freed, never unmapped, so a stale reference finds a changed address and looks again.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 use super::clock::{Clock, Clocks};
 use super::shadow;
@@ -68,6 +68,8 @@ pub struct Object {
     lock: SpinLock,
     address: AtomicUsize,
     next: AtomicU32,
+    /// Another one after every change, and odd meanwhile.
+    pub version: AtomicU32,
     state: UnsafeCell<State>,
 }
 
@@ -167,6 +169,7 @@ fn recycle(index: u32) {
     {
         let _guard = object.lock.lock();
         object.address.store(0, Ordering::Relaxed);
+        object.version.fetch_add(2, Ordering::Relaxed);
         // SAFETY: the lock is held.
         unsafe { *object.state.get() = State::default() };
     }
@@ -177,12 +180,36 @@ fn recycle(index: u32) {
 
 /// Runs `work` on the object at `address`, made if there is none. `None` when memory is out.
 pub fn with<R>(address: usize, work: impl FnOnce(&mut State) -> R) -> Option<R> {
+    locked(address, |object| {
+        let version = object.version.load(Ordering::Relaxed);
+        object.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        // What `work` does to the program's memory is seen after this.
+        fence(Ordering::Release);
+        // SAFETY: the lock is held.
+        let result = work(unsafe { &mut *object.state.get() });
+        object.version.store(version.wrapping_add(2), Ordering::Release);
+        result
+    })
+}
+
+/// As [`with`], for work that changes nothing; also gets the object and the version that it has.
+pub fn look<R>(
+    address: usize,
+    work: impl FnOnce(&State, (&'static Object, u32)) -> R,
+) -> Option<R> {
+    locked(address, |object| {
+        let version = object.version.load(Ordering::Relaxed);
+        // SAFETY: the lock is held.
+        work(unsafe { &*object.state.get() }, (object, version))
+    })
+}
+
+fn locked<R>(address: usize, work: impl FnOnce(&'static Object) -> R) -> Option<R> {
     loop {
         let object = find_or_create(address)?;
         let _guard = object.lock.lock();
         if object.address.load(Ordering::Relaxed) == address {
-            // SAFETY: the lock is held.
-            return Some(work(unsafe { &mut *object.state.get() }));
+            return Some(work(object));
         }
     }
 }

@@ -89,6 +89,7 @@ pub struct Thread {
     /// State of the perturbation's random numbers.
     pub random: u64,
     pub held_back: super::heap::HeldBack,
+    pub loads: super::loads::Loads,
     known: &'static mut Known,
     pub memo: &'static mut Memo,
 }
@@ -137,6 +138,7 @@ impl Thread {
             random: 0,
             signals: super::signals::Pending::new(),
             held_back: super::heap::HeldBack::new(),
+            loads: super::loads::Loads::default(),
             stack,
             top: stack,
             beyond: 0,
