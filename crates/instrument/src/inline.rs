@@ -12,13 +12,13 @@
 //! levels (`detect/shadow.rs`) and the cell (`detect/cell.rs`). Only executables hold the runtime,
 //! so only their units get the inline path: its thread-local access is wrong elsewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use inkwell::builder::BuilderError;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module};
-use inkwell::values::{CallSiteValue, FunctionValue, InstructionValue};
+use inkwell::values::{CallSiteValue, FunctionValue, GlobalValue, InstructionValue};
 
 use crate::InstrumentError;
 
@@ -32,7 +32,7 @@ const BASE: u32 = 56;
 const ATOMIC: u64 = 1 << 8;
 const TAG: u64 = 1 << 9;
 const WRITE: u64 = 1 << 10;
-const EPOCH: u64 = 0x7_ffff << 44 | 0x7ff << 11;
+const EPOCH: u64 = 0x3fff << 49 | 0x3fff << 11;
 
 /// Bytes of the program under one entry of the shadow's table, as a shift.
 pub(crate) const CHUNK_SHIFT: u32 = 22;
@@ -47,6 +47,8 @@ struct Entry {
     /// After `__tsan_`.
     name: String,
     text: String,
+    /// Whether it accesses memory, and is told the place.
+    is_access: bool,
 }
 
 /// Replaces the calls that the tsan pass made; [`PIPELINE`] must run afterwards.
@@ -62,6 +64,8 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
     }
     let text = preamble() + &entries.iter().map(|entry| entry.text.as_str()).collect::<String>();
     link_text(module, &text)?;
+    let mut accesses = HashMap::new();
+    let mut described = Described::new();
     for entry in &entries {
         let out_of_line = format!("__tsan_{}", entry.name);
         let (Some(declared), Some(fast)) = (
@@ -72,8 +76,13 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         };
         // Linking leaves internal functions out that nobody calls yet.
         fast.set_linkage(Linkage::Internal);
+        if entry.is_access {
+            accesses.insert(declared, fast);
+            continue;
+        }
         if entry.name == "func_entry" {
-            name_callees(module, declared, fast)
+            described = describe(module, declared, &entries);
+            name_callees(module, declared, fast, &described)
                 .map_err(|error| failed(module, error.to_string()))?;
         }
         let declared = declared.as_global_value();
@@ -84,6 +93,81 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
         declared.set_name(&format!("__racewarden_unused_{}", entry.name));
         if let Some(slow) = module.get_function(&format!("__racewarden_slow_{}", entry.name)) {
             slow.as_global_value().set_name(&out_of_line);
+        }
+    }
+    number_places(module, &accesses, &described).map_err(|error| failed(module, error.to_string()))
+}
+
+/// What stands for each function that says when it is entered: a count of its places that access memory, and
+/// room for where each of them is, which the runtime fills.
+type Described<'c> = HashMap<FunctionValue<'c>, GlobalValue<'c>>;
+
+/// The calls of one of these functions, in the order of the code.
+fn calls_of<'c>(
+    function: FunctionValue<'c>,
+    is_one: impl Fn(&FunctionValue<'c>) -> bool,
+) -> Vec<(InstructionValue<'c>, FunctionValue<'c>)> {
+    let called = |instruction: InstructionValue<'c>| {
+        let called = CallSiteValue::try_from(instruction).ok()?.get_called_fn_value()?;
+        is_one(&called).then_some((instruction, called))
+    };
+    function
+        .get_basic_block_iter()
+        .flat_map(|block| block.get_instructions())
+        .filter_map(called)
+        .collect()
+}
+
+fn describe<'c>(module: &Module<'c>, entered: FunctionValue, entries: &[Entry]) -> Described<'c> {
+    let context = module.get_context();
+    let number = context.i64_type();
+    let accesses: HashSet<FunctionValue> = entries
+        .iter()
+        .filter(|entry| entry.is_access)
+        .filter_map(|entry| module.get_function(&format!("__tsan_{}", entry.name)))
+        .collect();
+    let mut described = Described::new();
+    for function in module.get_functions() {
+        let Some(block) = function.get_first_basic_block() else { continue };
+        let places = calls_of(function, |called| accesses.contains(called)).len();
+        if places == 0 || !block.get_instructions().any(|instruction| calls(instruction, entered)) {
+            continue;
+        }
+        let room = number.array_type(places as u32).const_zero();
+        let value = context
+            .const_struct(&[number.const_int(places as u64, false).into(), room.into()], false);
+        let global = module.add_global(value.get_type(), None, "__racewarden_places");
+        global.set_initializer(&value);
+        global.set_linkage(Linkage::Internal);
+        global.set_alignment(8);
+        described.insert(function, global);
+    }
+    described
+}
+
+/// Puts the inline path before each access, and tells it which of its function's places it is.
+fn number_places(
+    module: &Module,
+    accesses: &HashMap<FunctionValue, FunctionValue>,
+    described: &Described,
+) -> Result<(), BuilderError> {
+    let context = module.get_context();
+    let builder = context.create_builder();
+    let number = context.i64_type();
+    for function in module.get_functions() {
+        let Some(global) = described.get(&function) else { continue };
+        let calls = calls_of(function, |called| accesses.contains_key(called));
+        for (place, (call, called)) in calls.into_iter().enumerate() {
+            let address = call.get_operand(0).and_then(|operand| operand.value());
+            let (Some(fast), Some(address)) = (accesses.get(&called), address) else { continue };
+            builder.position_before(&call);
+            let arguments = [
+                address.into(),
+                global.as_pointer_value().into(),
+                number.const_int(place as u64, false).into(),
+            ];
+            builder.build_call(*fast, &arguments, "")?;
+            call.erase_from_basic_block();
         }
     }
     Ok(())
@@ -158,12 +242,15 @@ fn short_length(call: InstructionValue) -> Option<u64> {
     (size % 8 == 0 && SHORT_RANGES.contains(&(size / 8))).then_some(size / 8)
 }
 
-/// Tells each function's entry which function that is.
+/// Tells each function's entry which function that is: the address behind its description's, or its own.
 fn name_callees(
     module: &Module,
     declared: FunctionValue,
     fast: FunctionValue,
+    described: &Described,
 ) -> Result<(), BuilderError> {
+    let byte = module.get_context().i8_type();
+    let one = module.get_context().i64_type().const_int(1, false);
     let builder = module.get_context().create_builder();
     for function in module.get_functions().filter(|function| *function != fast) {
         let Some(block) = function.get_first_basic_block() else { continue };
@@ -173,7 +260,11 @@ fn name_callees(
             let call_site = entry.get_operand(0).and_then(|operand| operand.value());
             let Some(call_site) = call_site else { continue };
             builder.position_before(&entry);
-            let callee = function.as_global_value().as_pointer_value();
+            let callee = match described.get(&function) {
+                // SAFETY: inside the global, which has more than a byte.
+                Some(global) => unsafe { global.as_pointer_value().const_gep(byte, &[one]) },
+                None => function.as_global_value().as_pointer_value(),
+            };
             builder.build_call(fast, &[call_site.into(), callee.into()], "")?;
             entry.erase_from_basic_block();
         }
@@ -220,9 +311,9 @@ fn own(result: &str, offset: u32, kind: &str) -> String {
 }
 
 /// The start of every access: ends with `%cells`, where the granule's cells are.
-fn find_cells(name: &str) -> String {
+fn find_cells(name: &str, more: &str) -> String {
     let mut text = format!(
-        "define void @__racewarden_fast_{name}(ptr %address) #0 {{\n\
+        "define void @__racewarden_fast_{name}(ptr %address{more}) #0 {{\n\
          start:\n"
     );
     let _ = write!(
@@ -243,6 +334,9 @@ fn find_cells(name: &str) -> String {
     text + &own("now", NOW, "i64")
 }
 
+/// What a path is told beside the address: the function's description, and the number of the place in it.
+const PLACE_ARGUMENTS: &str = ", ptr %function, i64 %number";
+
 /// The end of every access: `%odd` is zero when nothing is new.
 fn decide(slow: &str) -> String {
     format!(
@@ -260,9 +354,9 @@ fn decide(slow: &str) -> String {
 /// [`decide`] for an entry point that takes nothing but the address. The runtime's keep all general
 /// registers, so that the code around loses none of its own to a call that is hardly ever made.
 fn decide_or_call(name: &str) -> String {
-    decide(&format!("@__racewarden_slow_{name}(ptr %address)"))
+    decide(&format!("@__racewarden_{name}(ptr %address{PLACE_ARGUMENTS})"))
         .replace("call void", "call preserve_mostcc void")
-        + &format!("declare preserve_mostcc void @__racewarden_slow_{name}(ptr) #1\n")
+        + &format!("declare preserve_mostcc void @__racewarden_{name}(ptr, ptr, i64) #1\n")
 }
 
 /// Who, when and what a cell must have to say enough, its bytes left out. The tag, in a first cell,
@@ -273,7 +367,7 @@ fn needed(write: bool) -> u64 {
 
 /// An aligned access within one granule; a misaligned one goes the long way.
 fn access(name: String, size: u64, write: bool) -> Entry {
-    let mut text = find_cells(&name);
+    let mut text = find_cells(&name, PLACE_ARGUMENTS);
     let bytes = (1u64 << size) - 1;
     let wanted = if write { WRITE } else { 0 };
     let (misaligned, needed) = (size - 1, needed(write));
@@ -317,12 +411,12 @@ fn access(name: String, size: u64, write: bool) -> Entry {
            %odd.b = or i64 %other.b, %low.b\n"
     );
     text += &decide_or_call(&name).replace("i64 %odd,", "i64 %odd.b,");
-    Entry { name, text }
+    Entry { name, text, is_access: true }
 }
 
 /// An access that may lie across two granules of one chunk; across two chunks goes the long way.
 fn straddling(name: String, size: u64, write: bool) -> Entry {
-    let mut text = find_cells(&name);
+    let mut text = find_cells(&name, PLACE_ARGUMENTS);
     let bytes = (1u64 << size) - 1;
     let wanted = if write { WRITE } else { 0 };
     let needed = needed(write).cast_signed();
@@ -351,12 +445,12 @@ fn straddling(name: String, size: u64, write: bool) -> Entry {
            %odd = or i64 %odd.a, %more\n"
     );
     text += &decide_or_call(&name);
-    Entry { name, text }
+    Entry { name, text, is_access: true }
 }
 
 /// 16 bytes: two whole granules of one chunk, or the long way.
 fn pair(name: String, write: bool) -> Entry {
-    let mut text = find_cells(&name);
+    let mut text = find_cells(&name, PLACE_ARGUMENTS);
     let all = (needed(write) | 0xff).cast_signed();
     let wanted = if write { WRITE } else { 0 } | 0xff;
     let _ = write!(
@@ -377,7 +471,7 @@ fn pair(name: String, write: bool) -> Entry {
     );
     text += &look_again(&["%a".to_owned(), "%b".to_owned()], needed(write) | 0xff);
     text += &decide_or_call(&name).replace("i64 %odd,", "i64 %odd.b,");
-    Entry { name, text }
+    Entry { name, text, is_access: true }
 }
 
 /// Granules in a row whose first cells do not all say enough, `%odd` being what they lack together and
@@ -411,7 +505,7 @@ fn look_again(others: &[String], all: u64) -> String {
 
 /// Whole granules one after the other in one chunk, as ranges of a size that the code itself tells.
 fn several(kind: &str, count: u64, write: bool) -> String {
-    let mut text = find_cells(&format!("{kind}_range{count}"));
+    let mut text = find_cells(&format!("{kind}_range{count}"), "");
     let all = (needed(write) | 0xff).cast_signed();
     let wanted = if write { WRITE } else { 0 } | 0xff;
     let last = PLACE - 16 * (count - 1);
@@ -468,7 +562,7 @@ fn function_entry() -> Entry {
                call void @__racewarden_slow_func_entry(ptr %pc) #1\n  \
                ret void\n\
              }\n";
-    Entry { name: "func_entry".to_owned(), text }
+    Entry { name: "func_entry".to_owned(), text, is_access: false }
 }
 
 fn function_exit() -> Entry {
@@ -487,7 +581,7 @@ fn function_exit() -> Entry {
                call void @__racewarden_slow_func_exit() #1\n  \
                ret void\n\
              }\n";
-    Entry { name: "func_exit".to_owned(), text }
+    Entry { name: "func_exit".to_owned(), text, is_access: false }
 }
 
 #[cfg(test)]
@@ -548,9 +642,25 @@ mod tests {
 
     #[test]
     fn an_access_across_granules_looks_at_both() {
-        let body = inlined("  call void @__tsan_unaligned_read4(ptr %p)\n");
+        let body = inlined(
+            "  call void @__tsan_func_entry(ptr null)\n  \
+               call void @__tsan_unaligned_read4(ptr %p)\n",
+        );
         assert_eq!(body.matches("load atomic i64").count(), 2, "{body}");
-        assert!(body.contains("call preserve_mostcc void @__tsan_unaligned_read4"), "{body}");
+        assert!(body.contains("call preserve_mostcc void @__racewarden_unaligned_read4"), "{body}");
+    }
+
+    #[test]
+    fn accesses_tell_which_of_their_functions_places_they_are() {
+        let access = "  call void @__tsan_unaligned_read4(ptr %p)\n";
+        let body = inlined(&format!("  call void @__tsan_func_entry(ptr null)\n{access}{access}"));
+        for number in 0..2 {
+            let told = format!("(ptr %p, ptr @__racewarden_places, i64 {number})");
+            assert!(body.contains(&told), "{body}");
+        }
+        assert!(body.contains("ptrtoint (ptr getelementptr"), "{body}");
+        // Without a word of who is entered there is nobody whose places they are.
+        assert!(inlined(access).contains("call void @__tsan_unaligned_read4(ptr %p)"));
     }
 
     #[test]

@@ -325,7 +325,7 @@ fn describe(report: &mut Report, outcome: &Outcome, options: &RunArgs) {
         ("records_dropped", "accesses were forgotten for lack of room"),
         ("accesses_unwatched", "accesses were not watched because the memory limit was reached"),
         ("stacks_cut", "call stacks were cut short for lack of room"),
-        ("sites_refused", "access sites could not be told apart for lack of room"),
+        ("locks_forgotten", "times the locks of an old access were not known any more"),
         (
             "slots_forced",
             "thread slots were reused early, so races with those threads may be missed",

@@ -1,16 +1,18 @@
 //! TSan's entry points for plain memory accesses, calls and memory functions.
 //!
-//! Each is a stub that passes its return address on: that address is the access's site.
+//! Each is a stub that passes its return address on: that address says where the access is. Code with the
+//! inline path also says which of its function's places it is, and calls `__racewarden_…`.
 
 use std::ffi::{c_int, c_void};
 
+use super::chains;
 use super::engine::{self, Kind};
 use crate::real;
 
-/// The entry point that inline code calls: passes its return address on, and keeps every general
+/// The entry point that inline code calls: passes its return address on in `$pc`, and keeps every general
 /// register but r11, as LLVM's `preserve_mostcc` asks. For other callers that is more than enough.
 macro_rules! keeping_stub {
-    ($name:ident, $body:ident) => {
+    ($name:ident, $body:ident, $pc:literal) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {
@@ -24,7 +26,7 @@ macro_rules! keeping_stub {
                 "push r9",
                 "push r10",
                 "sub rsp, 8",
-                "mov rsi, qword ptr [rsp + 72]",
+                concat!("mov ", $pc, ", qword ptr [rsp + 72]"),
                 "call {body}",
                 "add rsp, 8",
                 "pop r10",
@@ -44,13 +46,19 @@ macro_rules! keeping_stub {
 
 /// One entry point: address in, return address added, fixed size and kind.
 macro_rules! access {
-    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
+    ($($name:ident, $placed:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
         const _: () = {
             unsafe extern "C" fn body(address: usize, pc: usize) {
                 engine::access::<$size>(address, $kind, pc);
             }
 
-            keeping_stub!($name, body);
+            unsafe extern "C" fn placed(address: usize, function: usize, number: usize, pc: usize) {
+                let place = chains::place(function, number, pc);
+                engine::access::<$size>(address, $kind, place);
+            }
+
+            keeping_stub!($name, body, "rsi");
+            keeping_stub!($placed, placed, "rcx");
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
@@ -61,93 +69,80 @@ macro_rules! access {
 }
 
 access! {
-    __tsan_read1, __tsan_read1_pc => 1, Kind::READ;
-    __tsan_read2, __tsan_read2_pc => 2, Kind::READ;
-    __tsan_read4, __tsan_read4_pc => 4, Kind::READ;
-    __tsan_read8, __tsan_read8_pc => 8, Kind::READ;
-    __tsan_write1, __tsan_write1_pc => 1, Kind::WRITE;
-    __tsan_write2, __tsan_write2_pc => 2, Kind::WRITE;
-    __tsan_write4, __tsan_write4_pc => 4, Kind::WRITE;
-    __tsan_write8, __tsan_write8_pc => 8, Kind::WRITE;
-    __tsan_volatile_read1, __tsan_volatile_read1_pc => 1, Kind::READ;
-    __tsan_volatile_read2, __tsan_volatile_read2_pc => 2, Kind::READ;
-    __tsan_volatile_read4, __tsan_volatile_read4_pc => 4, Kind::READ;
-    __tsan_volatile_read8, __tsan_volatile_read8_pc => 8, Kind::READ;
-    __tsan_volatile_write1, __tsan_volatile_write1_pc => 1, Kind::WRITE;
-    __tsan_volatile_write2, __tsan_volatile_write2_pc => 2, Kind::WRITE;
-    __tsan_volatile_write4, __tsan_volatile_write4_pc => 4, Kind::WRITE;
-    __tsan_volatile_write8, __tsan_volatile_write8_pc => 8, Kind::WRITE;
-    __tsan_read_write1, __tsan_read_write1_pc => 1, Kind::WRITE;
-    __tsan_read_write2, __tsan_read_write2_pc => 2, Kind::WRITE;
-    __tsan_read_write4, __tsan_read_write4_pc => 4, Kind::WRITE;
-    __tsan_read_write8, __tsan_read_write8_pc => 8, Kind::WRITE;
+    __tsan_read1, __racewarden_read1, __tsan_read1_pc => 1, Kind::READ;
+    __tsan_read2, __racewarden_read2, __tsan_read2_pc => 2, Kind::READ;
+    __tsan_read4, __racewarden_read4, __tsan_read4_pc => 4, Kind::READ;
+    __tsan_read8, __racewarden_read8, __tsan_read8_pc => 8, Kind::READ;
+    __tsan_write1, __racewarden_write1, __tsan_write1_pc => 1, Kind::WRITE;
+    __tsan_write2, __racewarden_write2, __tsan_write2_pc => 2, Kind::WRITE;
+    __tsan_write4, __racewarden_write4, __tsan_write4_pc => 4, Kind::WRITE;
+    __tsan_write8, __racewarden_write8, __tsan_write8_pc => 8, Kind::WRITE;
+    __tsan_volatile_read1, __racewarden_volatile_read1, __tsan_volatile_read1_pc => 1, Kind::READ;
+    __tsan_volatile_read2, __racewarden_volatile_read2, __tsan_volatile_read2_pc => 2, Kind::READ;
+    __tsan_volatile_read4, __racewarden_volatile_read4, __tsan_volatile_read4_pc => 4, Kind::READ;
+    __tsan_volatile_read8, __racewarden_volatile_read8, __tsan_volatile_read8_pc => 8, Kind::READ;
+    __tsan_volatile_write1, __racewarden_volatile_write1, __tsan_volatile_write1_pc => 1, Kind::WRITE;
+    __tsan_volatile_write2, __racewarden_volatile_write2, __tsan_volatile_write2_pc => 2, Kind::WRITE;
+    __tsan_volatile_write4, __racewarden_volatile_write4, __tsan_volatile_write4_pc => 4, Kind::WRITE;
+    __tsan_volatile_write8, __racewarden_volatile_write8, __tsan_volatile_write8_pc => 8, Kind::WRITE;
+    __tsan_read_write1, __racewarden_read_write1, __tsan_read_write1_pc => 1, Kind::WRITE;
+    __tsan_read_write2, __racewarden_read_write2, __tsan_read_write2_pc => 2, Kind::WRITE;
+    __tsan_read_write4, __racewarden_read_write4, __tsan_read_write4_pc => 4, Kind::WRITE;
+    __tsan_read_write8, __racewarden_read_write8, __tsan_read_write8_pc => 8, Kind::WRITE;
 }
 
 /// Accesses of 16 bytes.
 macro_rules! pairs {
-    ($($name:ident, $with_pc:ident => $kind:expr;)*) => {$(
+    ($($name:ident, $placed:ident, $with_pc:ident => $kind:expr;)*) => {$(
         const _: () = {
             unsafe extern "C" fn body(address: usize, pc: usize) {
                 engine::access_pair(address, $kind, pc);
             }
 
-            keeping_stub!($name, body);
+            unsafe extern "C" fn placed(address: usize, function: usize, number: usize, pc: usize) {
+                engine::access_pair(address, $kind, chains::place(function, number, pc));
+            }
+
+            keeping_stub!($name, body, "rsi");
+            keeping_stub!($placed, placed, "rcx");
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
                 engine::access_pair(address, $kind, pc);
-            }
-        };
-    )*};
-}
-
-/// Accesses that may straddle two 8-byte granules.
-macro_rules! spanning {
-    ($($name:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
-        const _: () = {
-            unsafe extern "C" fn body(address: usize, pc: usize) {
-                engine::access::<$size>(address, $kind, pc);
-            }
-
-            keeping_stub!($name, body);
-
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
-                engine::access::<$size>(address, $kind, pc);
             }
         };
     )*};
 }
 
 pairs! {
-    __tsan_read16, __tsan_read16_pc => Kind::READ;
-    __tsan_write16, __tsan_write16_pc => Kind::WRITE;
-    __tsan_volatile_read16, __tsan_volatile_read16_pc => Kind::READ;
-    __tsan_volatile_write16, __tsan_volatile_write16_pc => Kind::WRITE;
-    __tsan_read_write16, __tsan_read_write16_pc => Kind::WRITE;
-    __tsan_unaligned_read16, __tsan_unaligned_read16_pc => Kind::READ;
-    __tsan_unaligned_write16, __tsan_unaligned_write16_pc => Kind::WRITE;
-    __tsan_unaligned_volatile_read16, __tsan_unaligned_volatile_read16_pc => Kind::READ;
-    __tsan_unaligned_volatile_write16, __tsan_unaligned_volatile_write16_pc => Kind::WRITE;
-    __tsan_unaligned_read_write16, __tsan_unaligned_read_write16_pc => Kind::WRITE;
+    __tsan_read16, __racewarden_read16, __tsan_read16_pc => Kind::READ;
+    __tsan_write16, __racewarden_write16, __tsan_write16_pc => Kind::WRITE;
+    __tsan_volatile_read16, __racewarden_volatile_read16, __tsan_volatile_read16_pc => Kind::READ;
+    __tsan_volatile_write16, __racewarden_volatile_write16, __tsan_volatile_write16_pc => Kind::WRITE;
+    __tsan_read_write16, __racewarden_read_write16, __tsan_read_write16_pc => Kind::WRITE;
+    __tsan_unaligned_read16, __racewarden_unaligned_read16, __tsan_unaligned_read16_pc => Kind::READ;
+    __tsan_unaligned_write16, __racewarden_unaligned_write16, __tsan_unaligned_write16_pc => Kind::WRITE;
+    __tsan_unaligned_volatile_read16, __racewarden_unaligned_volatile_read16, __tsan_unaligned_volatile_read16_pc => Kind::READ;
+    __tsan_unaligned_volatile_write16, __racewarden_unaligned_volatile_write16, __tsan_unaligned_volatile_write16_pc => Kind::WRITE;
+    __tsan_unaligned_read_write16, __racewarden_unaligned_read_write16, __tsan_unaligned_read_write16_pc => Kind::WRITE;
 }
 
-spanning! {
-    __tsan_unaligned_read2, __tsan_unaligned_read2_pc => 2, Kind::READ;
-    __tsan_unaligned_read4, __tsan_unaligned_read4_pc => 4, Kind::READ;
-    __tsan_unaligned_read8, __tsan_unaligned_read8_pc => 8, Kind::READ;
-    __tsan_unaligned_write2, __tsan_unaligned_write2_pc => 2, Kind::WRITE;
-    __tsan_unaligned_write4, __tsan_unaligned_write4_pc => 4, Kind::WRITE;
-    __tsan_unaligned_write8, __tsan_unaligned_write8_pc => 8, Kind::WRITE;
-    __tsan_unaligned_volatile_read2, __tsan_unaligned_volatile_read2_pc => 2, Kind::READ;
-    __tsan_unaligned_volatile_read4, __tsan_unaligned_volatile_read4_pc => 4, Kind::READ;
-    __tsan_unaligned_volatile_read8, __tsan_unaligned_volatile_read8_pc => 8, Kind::READ;
-    __tsan_unaligned_volatile_write2, __tsan_unaligned_volatile_write2_pc => 2, Kind::WRITE;
-    __tsan_unaligned_volatile_write4, __tsan_unaligned_volatile_write4_pc => 4, Kind::WRITE;
-    __tsan_unaligned_volatile_write8, __tsan_unaligned_volatile_write8_pc => 8, Kind::WRITE;
-    __tsan_unaligned_read_write2, __tsan_unaligned_read_write2_pc => 2, Kind::WRITE;
-    __tsan_unaligned_read_write4, __tsan_unaligned_read_write4_pc => 4, Kind::WRITE;
-    __tsan_unaligned_read_write8, __tsan_unaligned_read_write8_pc => 8, Kind::WRITE;
+access! {
+    __tsan_unaligned_read2, __racewarden_unaligned_read2, __tsan_unaligned_read2_pc => 2, Kind::READ;
+    __tsan_unaligned_read4, __racewarden_unaligned_read4, __tsan_unaligned_read4_pc => 4, Kind::READ;
+    __tsan_unaligned_read8, __racewarden_unaligned_read8, __tsan_unaligned_read8_pc => 8, Kind::READ;
+    __tsan_unaligned_write2, __racewarden_unaligned_write2, __tsan_unaligned_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_write4, __racewarden_unaligned_write4, __tsan_unaligned_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_write8, __racewarden_unaligned_write8, __tsan_unaligned_write8_pc => 8, Kind::WRITE;
+    __tsan_unaligned_volatile_read2, __racewarden_unaligned_volatile_read2, __tsan_unaligned_volatile_read2_pc => 2, Kind::READ;
+    __tsan_unaligned_volatile_read4, __racewarden_unaligned_volatile_read4, __tsan_unaligned_volatile_read4_pc => 4, Kind::READ;
+    __tsan_unaligned_volatile_read8, __racewarden_unaligned_volatile_read8, __tsan_unaligned_volatile_read8_pc => 8, Kind::READ;
+    __tsan_unaligned_volatile_write2, __racewarden_unaligned_volatile_write2, __tsan_unaligned_volatile_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_volatile_write4, __racewarden_unaligned_volatile_write4, __tsan_unaligned_volatile_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_volatile_write8, __racewarden_unaligned_volatile_write8, __tsan_unaligned_volatile_write8_pc => 8, Kind::WRITE;
+    __tsan_unaligned_read_write2, __racewarden_unaligned_read_write2, __tsan_unaligned_read_write2_pc => 2, Kind::WRITE;
+    __tsan_unaligned_read_write4, __racewarden_unaligned_read_write4, __tsan_unaligned_read_write4_pc => 4, Kind::WRITE;
+    __tsan_unaligned_read_write8, __racewarden_unaligned_read_write8, __tsan_unaligned_read_write8_pc => 8, Kind::WRITE;
 }
 
 #[unsafe(no_mangle)]

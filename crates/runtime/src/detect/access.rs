@@ -19,7 +19,6 @@ use super::cell::{self, EPOCH, LOCK, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
 use super::granule::{self, GROUP, Locked};
-use super::intern::{self, SITES};
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::step::{self, is_said, says};
@@ -181,13 +180,14 @@ pub fn check_fully(thread: &mut Thread, granule: Granule, access: &Access) {
             let rest = judge(thread, record.plain(), record.is_write(), access, &mut conflicts);
             if rest != 0 {
                 let tag = record.word & TAG;
-                records[kept] = Record { word: rest | tag, site: record.site };
+                records[kept] = Record { word: rest | tag, ..record };
                 kept += 1;
             }
         }
         records.truncate(kept);
         let flags = if access.atomic { ATOMIC } else { 0 } | if access.write { TAG } else { 0 };
-        records.push(Record { word: thread.base | access.mask | flags, site });
+        let word = thread.base | access.mask | flags;
+        records.push(Record { word, site, lockset: thread.own_lockset(), epoch: thread.now });
         if records.len() > LIST_LIMIT {
             records.remove(0);
             DROPPED.fetch_add(1, Ordering::Relaxed);
@@ -233,8 +233,7 @@ fn judge(
     {
         // The flag that the signaller wrote and this waiter reads under the same lock says which
         // signal it was: the write/read relation stands in for the signal's own order.
-        let (_, key) = SITES.get(record.site);
-        if intern::common_lock(key as u32, thread.lockset).is_some() {
+        if record.locks().is_some_and(|locks| thread.common_lock(locks).is_some()) {
             thread.pending_signal = None;
         }
     }
@@ -257,9 +256,13 @@ fn conflict(
     conflicts: &mut Conflicts,
 ) -> bool {
     let (slot, time) = (slot_of(record.word), time_of(record.word));
-    let (_, key) = SITES.get(record.site);
     let full = thread.clocks.full.get(slot) >= time;
-    if full && let Some(lock) = intern::common_lock(key as u32, thread.lockset) {
+    let locks = record.locks();
+    if full && locks.is_none() && !thread.held.is_empty() {
+        // Ordered by a lock, perhaps by one that both hold: nobody can tell any more.
+        return true;
+    }
+    if full && let Some(lock) = locks.and_then(|locks| thread.common_lock(locks)) {
         // The lock protects this pair. Where the later section reads what the earlier one wrote
         // (the paper's write/read relation, with or without a signal), the order is part of what
         // the program does, so what came before that one section is ordered before us. Two
@@ -292,6 +295,7 @@ fn conflict(
         conflicts.found[conflicts.count] = Some(Conflict {
             word: record.word & !TAG,
             site: record.site,
+            locks,
             write: record_write,
             observed,
         });

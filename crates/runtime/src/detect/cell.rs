@@ -1,9 +1,12 @@
 //! One remembered access in one word, its site included.
 //!
 //! ```text
-//!   63     62    44 43    22 21    11   10      9      8       7    0
-//!   | lock | time   | site   | slot  | write | tag | atomic | bytes |
+//!   63     62     49 48   47 46    25 24    11   10      9      8       7    0
+//!   | lock | number | level | site   | block | write | tag | atomic | bytes |
 //! ```
+//! Block and number name the segment, see `segments`, and the level which of the segment's locksets the
+//! access was under, 0 being none.
+//!
 //! Lock and tag belong to the place, not to the access. The tag means, in a granule's second cell, that
 //! the rest is the address of more cells, and in its first cell that two more stand beside. The lock, in
 //! the second cell of the first of four granules, is theirs: it is where an access looks anyway, and
@@ -11,43 +14,45 @@
 //!
 //! The site may stand for several, each with some of the bytes: see `joined`.
 //!
-//! Threads, times and sites beyond these bits have no cell; what they do is remembered in the wide
+//! Segments and sites beyond these bits have no cell; what is done there is remembered in the wide
 //! form of a [`Record`], in a list, as exactly and more slowly.
 
-use super::{joined, shadow};
+use super::{joined, segments, shadow};
 
 pub const BYTES: u64 = 0xff;
 pub const ATOMIC: u64 = 1 << 8;
 pub const TAG: u64 = 1 << 9;
 pub const WRITE: u64 = 1 << 10;
-const SLOT_SHIFT: u32 = 11;
-const SITE_SHIFT: u32 = 22;
-const TIME_SHIFT: u32 = 44;
+const BLOCK_SHIFT: u32 = 11;
+const SITE_SHIFT: u32 = 25;
+const LEVEL_SHIFT: u32 = 47;
+const NUMBER_SHIFT: u32 = 49;
 const LOCK_SHIFT: u32 = 63;
 /// Somebody changes one of the four granules.
 pub const LOCK: u64 = 1 << LOCK_SHIFT;
-const SLOTS: u32 = 1 << (SITE_SHIFT - SLOT_SHIFT);
-pub const SITES: u32 = 1 << (TIME_SHIFT - SITE_SHIFT);
-/// The first time that no cell can hold.
-pub const TIMES: u64 = 1 << (LOCK_SHIFT - TIME_SHIFT);
+pub const BLOCKS: usize = 1 << (SITE_SHIFT - BLOCK_SHIFT);
+pub const SITES: u32 = 1 << (LEVEL_SHIFT - SITE_SHIFT);
+pub const LEVELS: usize = 1 << (NUMBER_SHIFT - LEVEL_SHIFT);
+pub const NUMBERS: usize = 1 << (LOCK_SHIFT - NUMBER_SHIFT);
 
 /// The bits that say who.
-pub const SLOT: u64 = ((SLOTS as u64) - 1) << SLOT_SHIFT;
+pub const BLOCK: u64 = ((BLOCKS as u64) - 1) << BLOCK_SHIFT;
 /// The bits that say who and when.
-pub const EPOCH: u64 = (TIMES - 1) << TIME_SHIFT | SLOT;
-/// Who, when and what: all but where in the code, and which bytes.
-pub const CLASS: u64 = EPOCH | WRITE | ATOMIC;
+pub const EPOCH: u64 = ((NUMBERS as u64) - 1) << NUMBER_SHIFT | BLOCK;
+const LEVEL: u64 = ((LEVELS as u64) - 1) << LEVEL_SHIFT;
+const SITE: u64 = ((SITES as u64) - 1) << SITE_SHIFT;
+/// Who, when and what, and under which locks: all but where in the code, and which bytes.
+pub const CLASS: u64 = EPOCH | LEVEL | WRITE | ATOMIC;
 /// Who and what, and which bytes: all but when, and where in the code.
-pub const DEED: u64 = SLOT | WRITE | ATOMIC | BYTES;
+pub const DEED: u64 = BLOCK | WRITE | ATOMIC | BYTES;
 /// Everything but the bytes.
 pub const IDENTITY: u64 = !(BYTES | TAG | LOCK);
 
-/// Who and when, or 0 when no cell can hold it: times start at 1, so 0 equals no cell's epoch.
-pub fn epoch(slot: u32, time: u64) -> u64 {
-    match slot < SLOTS && time < TIMES {
-        true => time << TIME_SHIFT | u64::from(slot) << SLOT_SHIFT,
-        false => 0,
-    }
+/// Who and when, and under which locks. Not 0, because there is no block 0.
+pub fn epoch(block: u32, number: u32, level: u32) -> u64 {
+    u64::from(number) << NUMBER_SHIFT
+        | u64::from(level) << LEVEL_SHIFT
+        | u64::from(block) << BLOCK_SHIFT
 }
 
 /// The site's bits, or `None` when there is no room for them.
@@ -59,17 +64,22 @@ pub fn site_bits(site: u32) -> Option<u64> {
 /// The cell with another site.
 #[inline(always)]
 pub fn with_site(cell: u64, site: u32) -> u64 {
-    cell & !(u64::from(SITES - 1) << SITE_SHIFT) | u64::from(site) << SITE_SHIFT
+    cell & !SITE | u64::from(site) << SITE_SHIFT
 }
 
 #[inline(always)]
-pub fn slot_of(cell: u64) -> usize {
-    (cell >> SLOT_SHIFT) as usize & (SLOTS as usize - 1)
+pub fn block_of(cell: u64) -> usize {
+    (cell >> BLOCK_SHIFT) as usize & (BLOCKS - 1)
 }
 
 #[inline(always)]
-pub fn time_of(cell: u64) -> u64 {
-    cell >> TIME_SHIFT
+pub fn number_of(cell: u64) -> u64 {
+    (cell >> NUMBER_SHIFT) & (NUMBERS as u64 - 1)
+}
+
+#[inline(always)]
+pub fn level_of(cell: u64) -> usize {
+    (cell >> LEVEL_SHIFT) as usize & (LEVELS - 1)
 }
 
 #[inline(always)]
@@ -83,22 +93,36 @@ pub fn site_of(cell: u64) -> u32 {
 pub struct Record {
     pub word: u64,
     pub site: u32,
+    /// The locks that were held when there is no cell for the access; nobody may know.
+    pub lockset: Option<u32>,
+    /// What a cell says about who and when and the locks; 0 when there is none for it.
+    pub epoch: u64,
 }
 
 impl Record {
     /// What a cell says, once for each of its sites.
     pub fn of_cell(cell: u64) -> impl Iterator<Item = Record> {
         let write = if cell & WRITE != 0 { shadow::TAG } else { 0 };
-        let word = shadow::epoch(slot_of(cell) as u32, time_of(cell)) | write | cell & ATOMIC;
-        joined::parts_of(site_of(cell), cell & BYTES)
-            .map(move |(site, bytes)| Record { word: word | bytes, site })
+        let (slot, time) = segments::slot_and_time(cell);
+        let word = shadow::epoch(slot as u32, time) | write | cell & ATOMIC;
+        let epoch = cell & (EPOCH | LEVEL);
+        joined::parts_of(site_of(cell), cell & BYTES).map(move |(site, bytes)| Record {
+            word: word | bytes,
+            site,
+            lockset: None,
+            epoch,
+        })
     }
 
     pub fn to_cell(self) -> Option<u64> {
-        let epoch = epoch(shadow::slot_of(self.word) as u32, shadow::time_of(self.word));
         let write = if self.is_write() { WRITE } else { 0 };
         let site = site_bits(self.site)?;
-        (epoch != 0).then_some(epoch | site | write | self.word & (BYTES | ATOMIC))
+        (self.epoch != 0).then_some(self.epoch | site | write | self.word & (BYTES | ATOMIC))
+    }
+
+    /// The locks under which it was: `None` when nobody knows any more.
+    pub fn locks(&self) -> Option<u32> {
+        if self.epoch == 0 { self.lockset } else { segments::lockset_of(self.epoch) }
     }
 
     pub fn is_write(self) -> bool {

@@ -1,9 +1,6 @@
 //! Small ids for pairs of words, shared by all threads and never freed.
 //!
-//! Call contexts (parent context, call site), access sites (context and lockset, address) and
-//! locksets (rest of the set, one more lock) are all such pairs. A context trie keeps every older
-//! access's full stack for the price of one id per shadow cell: nothing is replayed, so nothing is
-//! lost when a thread runs on.
+//! Locksets (rest of the set, one more lock) and sites that stand for several (see `joined`) are such pairs.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -124,31 +121,14 @@ impl Interner {
     }
 }
 
-/// (call site, callee << 32 | parent context). Two million distinct call chains, then chains are cut
-/// short.
-pub static CONTEXTS: Interner = Interner::new(2 << 20);
-/// (address of the access, context << 32 | lockset).
-pub static SITES: Interner = Interner::new(16 << 20);
 /// (lock address | mode, rest << 32 | site of the acquisition).
 pub static LOCKSETS: Interner = Interner::new(1 << 20);
 
 pub fn initialize() {
     super::joined::JOINED.initialize();
-    CONTEXTS.initialize();
-    SITES.initialize();
+    super::chains::CHAINS.initialize();
+    super::segments::initialize();
     LOCKSETS.initialize();
-}
-
-/// The part of a call chain that ends with a call of this function, if there is one.
-pub fn chain_that_enters(callee: u32, mut context: u32) -> Option<u32> {
-    while context != 0 && callee != 0 {
-        let (_, key) = CONTEXTS.get(context);
-        if (key >> 32) as u32 == callee {
-            return Some(context);
-        }
-        context = key as u32;
-    }
-    None
 }
 
 /// Set in a lockset entry when the lock is held for reading only.
@@ -171,17 +151,5 @@ pub fn locks_of(mut lockset: u32) -> impl Iterator<Item = LockEntry> {
         let (a, b) = LOCKSETS.get(lockset);
         lockset = (b >> 32) as u32;
         Some(LockEntry { address: a & !READ_MODE, read_mode: a & READ_MODE != 0, site: b as u32 })
-    })
-}
-
-/// A lock that both sets hold, at least one of them for writing.
-pub fn common_lock(a: u32, b: u32) -> Option<u64> {
-    if a == 0 || b == 0 {
-        return None;
-    }
-    locks_of(a).find_map(|mine| {
-        locks_of(b)
-            .find(|theirs| theirs.address == mine.address && !(theirs.read_mode && mine.read_mode))
-            .map(|lock| lock.address)
     })
 }

@@ -63,6 +63,9 @@ fn unlocking_in(thread: &mut Thread, address: usize, pc: usize) {
     let was_held = thread.held.iter().any(|held| held.address == address);
     let released = thread.let_go(address);
     if was_held && released.is_none() || thread.ignore_sync > 0 {
+        if released.is_some() {
+            thread.show_lockset();
+        }
         return;
     }
     let read_mode = released.is_some_and(|held| held.read_mode);

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use racewarden_detector::{Candidates, Input, Phase, step_long, step_short};
 
-use super::intern::locks_of;
 use super::options;
+use super::thread::Held;
 use crate::common::futex::SpinLock;
 
 /// Steps that a report can tell; later ones replace the last.
@@ -51,11 +51,11 @@ static ANY: AtomicBool = AtomicBool::new(false);
 const MOST: usize = 1 << 16;
 
 /// One access that the hybrid relation leaves unordered with an earlier one.
-pub struct Event {
+pub struct Event<'a> {
     pub location: usize,
     pub earlier_was_write: bool,
     pub write: bool,
-    pub lockset: u32,
+    pub held: &'a [Held],
     /// The accessing thread and its time.
     pub segment: (u32, u64),
 }
@@ -68,9 +68,9 @@ pub struct Judgement {
     pub trail: String,
 }
 
-fn locks(lockset: u32, write: bool) -> Vec<u64> {
-    let counts = |lock: &super::intern::LockEntry| !(write && lock.read_mode);
-    locks_of(lockset).filter(counts).map(|lock| lock.address).collect()
+fn locks(held: &[Held], write: bool) -> Vec<u64> {
+    let counts = |lock: &&Held| !(write && lock.read_mode);
+    held.iter().filter(counts).map(|lock| lock.address as u64).collect()
 }
 
 /// Steps the location's machine.
@@ -107,7 +107,7 @@ fn step(machine: &mut Machine, event: &Event) -> Judgement {
 }
 
 fn advance(machine: &mut Machine, event: &Event) {
-    let held = locks(event.lockset, event.write);
+    let held = locks(event.held, event.write);
     let meet: Vec<u64> =
         machine.candidates.iter().copied().filter(|lock| held.contains(lock)).collect();
     let input = Input {

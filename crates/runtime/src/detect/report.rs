@@ -12,12 +12,13 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::access::{Access, DROPPED};
+use super::chains::CHAINS;
 use super::engine::Kind;
-use super::intern::{self, CONTEXTS, SITES};
+use super::intern;
 use super::machines::{self, Event};
 use super::shadow::{ATOMIC, slot_of, time_of};
 use super::thread::{REGISTRY, Thread};
-use super::{heap, options, shadow};
+use super::{heap, options, segments, shadow};
 use crate::common::futex::{SpinLock, raw_syscall};
 use crate::common::output;
 
@@ -25,6 +26,8 @@ use crate::common::output;
 pub struct Conflict {
     pub word: u64,
     pub site: u32,
+    /// The locks that were held there; `None` when nobody knows any more.
+    pub locks: Option<u32>,
     pub write: bool,
     /// Unordered by full happens-before: a proof.
     pub observed: bool,
@@ -54,7 +57,7 @@ static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Whether this pair of sites has not been told yet.
 fn is_news(a: u32, b: u32, observed: bool) -> bool {
     let chain = (a.min(b), a.max(b));
-    let (pc_a, pc_b) = (SITES.get(a).0, SITES.get(b).0);
+    let (pc_a, pc_b) = (CHAINS.address_of(a) as u64, CHAINS.address_of(b) as u64);
     let pair = (pc_a.min(pc_b), pc_a.max(pc_b), observed);
     let _guard = SEEN.lock.lock();
     // SAFETY: the lock is held.
@@ -92,7 +95,7 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
         location: first,
         earlier_was_write: conflict.write,
         write: access.write,
-        lockset: thread.lockset,
+        held: &thread.held,
         segment: (thread.info, thread.time),
     });
     if !conflict.observed && !judgement.race {
@@ -109,11 +112,13 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     let _ = writeln!(text, "race\t{verdict}\t{first:x}\t{}", overlap.count_ones());
     let _ = writeln!(text, "machine\t{}", judgement.trail);
     access_lines(&mut text, &maps, kind_name(access.kind), access.atomic, thread.info, site);
+    lock_lines(&mut text, &maps, thread.own_lockset());
     let older = REGISTRY.info_at(slot_of(conflict.word), time_of(conflict.word));
     let older_thread = older.map_or(0, |(id, _)| id);
     let kind = if conflict.write { "write" } else { "read" };
     let atomic = conflict.word & ATOMIC != 0;
     access_lines(&mut text, &maps, kind, atomic, older_thread, conflict.site);
+    lock_lines(&mut text, &maps, conflict.locks);
     object_lines(&mut text, &maps, first);
     thread_lines(&mut text, &maps, thread.info);
     thread_lines(&mut text, &maps, older_thread);
@@ -145,8 +150,15 @@ fn kind_name(kind: Kind) -> &'static str {
 fn access_lines(text: &mut String, maps: &Maps, kind: &str, atomic: bool, thread: u32, site: u32) {
     let _ = writeln!(text, "access\t{kind}\t{}\t{thread}", u8::from(atomic));
     stack_lines(text, maps, site);
-    let (_, key) = SITES.get(site);
-    for lock in intern::locks_of(key as u32) {
+}
+
+/// The locks of an access, each with where it was taken.
+fn lock_lines(text: &mut String, maps: &Maps, locks: Option<u32>) {
+    let Some(locks) = locks else {
+        text.push_str("locks\tforgotten\n");
+        return;
+    };
+    for lock in intern::locks_of(locks) {
         let mode = if lock.read_mode { "read" } else { "write" };
         let _ = write!(text, "lock\t{mode}\t");
         maps.place(text, lock.address as usize);
@@ -154,22 +166,14 @@ fn access_lines(text: &mut String, maps: &Maps, kind: &str, atomic: bool, thread
     }
 }
 
+/// Frames that a stack is told with at most.
+const FRAMES: usize = 257;
+
 /// The frames of a site, innermost first.
 fn stack_lines(text: &mut String, maps: &Maps, site: u32) {
-    let (pc, key) = SITES.get(site);
-    if pc == 0 {
-        return;
-    }
-    text.push_str("frame\t");
-    maps.place(text, pc as usize);
-    let mut context = (key >> 32) as u32;
-    let mut frames = 0;
-    while context != 0 && frames < 256 {
-        let (call_site, parent) = CONTEXTS.get(context);
+    for frame in CHAINS.frames(site).take(FRAMES) {
         text.push_str("frame\t");
-        maps.place(text, call_site as usize);
-        context = parent as u32;
-        frames += 1;
+        maps.place(text, frame);
     }
 }
 
@@ -360,8 +364,8 @@ pub fn finish() {
         ("shadow_chunks", shadow::CHUNKS.load(Ordering::Relaxed)),
         ("records_dropped", DROPPED.load(Ordering::Relaxed)),
         ("accesses_unwatched", super::limit::UNWATCHED.load(Ordering::Relaxed)),
-        ("stacks_cut", CONTEXTS.refused.load(Ordering::Relaxed)),
-        ("sites_refused", SITES.refused.load(Ordering::Relaxed)),
+        ("stacks_cut", CHAINS.refused.load(Ordering::Relaxed)),
+        ("locks_forgotten", segments::FORGOTTEN.load(Ordering::Relaxed)),
         ("slots_forced", REGISTRY.forced_reuse()),
         ("reports_unwritten", UNWRITTEN.load(Ordering::Relaxed)),
     ];

@@ -10,9 +10,10 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{self, BYTES, CLASS, DEED, EPOCH, IDENTITY, LOCK, SLOT, WRITE};
+use super::cell::{self, BLOCK, BYTES, CLASS, DEED, EPOCH, IDENTITY, LOCK, WRITE};
 use super::engine::Thread;
 use super::granule::{self, Locked, MOST_CELLS, More};
+use super::segments;
 use super::shadow::{ATOMIC, Granule, TAG};
 
 /// Whether a granule's first cell already says what `new` would, so that nothing needs to be done.
@@ -81,8 +82,11 @@ fn together(thread: &mut Thread, cell: u64, new: u64) -> Option<u64> {
 /// Whether a cell is the thread's own or known to be ordered before now.
 #[inline(always)]
 fn is_past(thread: &Thread, cell: u64) -> bool {
-    let slot = cell::slot_of(cell);
-    slot == thread.slot as usize || thread.clocks.weak.get(slot) >= cell::time_of(cell)
+    if (cell ^ thread.now) & BLOCK == 0 {
+        return true;
+    }
+    let (slot, time) = segments::slot_and_time(cell);
+    slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time
 }
 
 /// What is left of a remembered cell (0: nothing) once `new` is remembered too, as part of `whole`.
@@ -207,7 +211,7 @@ fn same_earlier(cells: impl Iterator<Item = u64>, new: u64) -> Option<usize> {
     let mut found = None;
     for (at, cell) in cells.enumerate().filter(|(_, cell)| *cell != 0) {
         let differs = cell ^ new;
-        if differs & SLOT != 0 || differs & CLASS == 0 {
+        if differs & BLOCK != 0 || differs & CLASS == 0 {
             return None;
         }
         if differs & DEED == 0 {

@@ -2,10 +2,12 @@
 
 use std::cell::UnsafeCell;
 
-use super::cell;
+use super::cell::{self, LEVELS};
+use super::chains::{self, CHAINS};
 use super::clock::{Clock, Clocks};
-use super::intern::{self, CONTEXTS, LOCKSETS, READ_MODE, SITES};
+use super::intern::{self, LOCKSETS, READ_MODE};
 use super::memo::Memo;
+use super::segments;
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
 use crate::common::name::ThreadName;
@@ -22,10 +24,12 @@ pub struct Held {
     pub count: u32,
     /// The thread's time when it was taken.
     pub since: u64,
+    /// The locks that were held before.
+    under: u32,
 }
 
 const CONTEXT_CACHE: usize = 4096;
-const SITE_CACHE: usize = 16384;
+const SITE_CACHE: usize = 4096;
 /// Deeper calls than this are counted but share their ancestor's stack.
 const STACK_DEPTH: usize = 1 << 20;
 
@@ -55,7 +59,11 @@ pub struct Thread {
     /// The epoch of now in a cell's form, what the fast path compares with; 0 when it has none.
     pub now: u64,
     pub slot: u32,
+    /// The block that numbers its segments; 0 when there was none left.
+    block: u32,
     pub lockset: u32,
+    /// How many locksets the present segment had.
+    levels: u32,
     pub ignore_reads: u32,
     pub ignore_writes: u32,
     /// What the signallers of the last wait knew; joined unless a write/read relation is found.
@@ -102,7 +110,8 @@ struct Known {
 }
 
 impl Thread {
-    fn new(slot: u32, time: u64, name: ThreadName, info: u32) -> Box<Thread> {
+    fn new(from: Start, name: ThreadName, info: u32) -> Box<Thread> {
+        let Start { slot, time, block } = from;
         let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
         let (known, memo) = unsafe {
@@ -118,9 +127,11 @@ impl Thread {
             now: 0,
             base: 0,
             slot,
+            block,
             time,
             clocks: Clocks::new(),
             lockset: 0,
+            levels: 0,
             held: Vec::new(),
             ignore_reads: 0,
             ignore_writes: 0,
@@ -151,11 +162,45 @@ impl Thread {
 
     fn set_time(&mut self, time: u64) {
         self.time = time;
-        self.now = cell::epoch(self.slot, time);
         self.base = shadow::epoch(self.slot, time);
         self.clocks.full.set(self.slot as usize, time);
+        if self.block != 0 && segments::number(self.block, time).is_none() {
+            segments::set_open(self.block, false);
+            self.block = 0;
+        }
+        if self.block == 0 {
+            self.block = segments::start(self.slot, time).unwrap_or(0);
+        }
+        self.levels = 0;
+        self.name_now();
+    }
+
+    /// Names the segment, and the locks that are held in it from now on.
+    fn name_now(&mut self) {
+        let number = match self.block {
+            0 => None,
+            block => segments::number(block, self.time),
+        };
+        let level = if self.lockset == 0 { 0 } else { self.levels + 1 };
+        self.now = number.map_or(0, |number| cell::epoch(self.block, number, level));
+        if level > 0 {
+            self.levels = level;
+            if let Some(number) = number {
+                let known = if self.lockset == UNKNOWN { 0 } else { self.lockset };
+                segments::note_lockset(self.block, number, level, known);
+            }
+        }
         if tls::state() == &raw const *self as usize {
             tls::set_now(self.now as usize);
+        }
+    }
+
+    /// Says in what follows which locks are held now.
+    pub fn show_lockset(&mut self) {
+        if self.lockset != 0 && self.levels as usize == LEVELS - 1 {
+            self.tick();
+        } else {
+            self.name_now();
         }
     }
 
@@ -199,26 +244,7 @@ impl Thread {
 
     /// Ends the segment: what comes after is not covered by what was just published.
     pub fn tick(&mut self) {
-        if self.time + 1 < cell::TIMES || !self.renew() {
-            self.set_time(self.time + 1);
-        }
-    }
-
-    /// Goes on under a new slot, where times are small enough for cells again. What the thread did
-    /// under the old one is in its past. Returns whether there was a slot.
-    #[cold]
-    fn renew(&mut self) -> bool {
-        let (old, last) = (self.slot as usize, self.time);
-        let thread = &raw mut *self;
-        let Some(slot) = REGISTRY.renew(thread, self.slot, self.info) else { return false };
-        self.clocks.full.raise(old, last);
-        self.clocks.weak.raise(old, last);
-        self.slot = slot;
-        for held in &mut self.held {
-            held.since = 1;
-        }
-        self.set_time(1);
-        true
+        self.set_time(self.time + 1);
     }
 
     /// Publishes everything up to now into `clocks` and starts a new segment.
@@ -293,44 +319,46 @@ impl Thread {
         if site == call_site && of == key {
             return id;
         }
-        // A full table cuts the chain here; the outer frames stay right.
-        let id = intern::chain_that_enters(callee, parent)
-            .or_else(|| CONTEXTS.intern(call_site, key))
+        // A full table cuts the chain here; the inner frames stay right.
+        let id = CHAINS
+            .that_enters(callee, parent)
+            .or_else(|| CHAINS.intern(call_site, callee, parent))
+            .or_else(|| CHAINS.intern(call_site, callee, 0))
             .unwrap_or(parent);
         self.known.contexts[at] = (call_site, key, id);
         id
     }
 
-    /// The id of an access at `pc` now.
+    /// The site of an access now: at this address in the code, or at this place in numbered code.
     #[inline(always)]
-    pub fn site(&mut self, pc: usize) -> u32 {
+    pub fn site(&mut self, code: usize) -> u32 {
         let top = tls::top() as *const Call;
-        let context = match top > self.stack {
+        if top > self.stack {
             // SAFETY: entries below the top are written.
-            true => unsafe { (*top.sub(1)).context() },
-            false => 0,
-        };
-        let key = u64::from(context) << 32 | u64::from(self.lockset);
-        let cached = &self.known.sites[Self::place_of_site(pc, key)];
-        if cached.0 == pc as u64 && cached.1 == key && context != 0 {
-            return cached.2;
+            let call = unsafe { &*top.sub(1) };
+            if let Some(site) = CHAINS.site_of_place(call.context(), call.callee(), code) {
+                return site;
+            }
         }
-        self.find_site(pc)
-    }
-
-    #[inline(always)]
-    fn place_of_site(pc: usize, key: u64) -> usize {
-        let mixed = (pc as u64 ^ key.rotate_left(20)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (64 - SITE_CACHE.ilog2())) as usize
+        self.find_site(code)
     }
 
     #[inline(never)]
-    fn find_site(&mut self, pc: usize) -> u32 {
-        let key = u64::from(self.context()) << 32 | u64::from(self.lockset);
-        // The first access of each call comes here, most of them known.
-        let cached = &mut self.known.sites[Self::place_of_site(pc, key)];
-        if cached.0 != pc as u64 || cached.1 != key {
-            *cached = (pc as u64, key, SITES.intern(pc as u64, key).unwrap_or(0));
+    fn find_site(&mut self, code: usize) -> u32 {
+        let context = self.context();
+        let top = tls::top() as *const Call;
+        if top > self.stack {
+            // SAFETY: entries below the top are written.
+            let callee = unsafe { (*top.sub(1)).callee() };
+            if let Some(site) = CHAINS.site_of_place(context, callee, code) {
+                return site;
+            }
+        }
+        let (pc, key) = (chains::address_of(code) as u64, u64::from(context));
+        let mixed = (pc ^ key.rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let cached = &mut self.known.sites[(mixed >> (64 - SITE_CACHE.ilog2())) as usize];
+        if cached.0 != pc || cached.1 != key || cached.2 == 0 {
+            *cached = (pc, key, CHAINS.site_of_access(pc, context).unwrap_or(0));
         }
         cached.2
     }
@@ -340,11 +368,14 @@ impl Thread {
             held.count += 1;
             return;
         }
-        self.held.push(Held { address, read_mode, site, count: 1, since: self.time });
-        self.rebuild_lockset();
+        let (since, under) = (self.time, self.lockset);
+        self.held.push(Held { address, read_mode, site, count: 1, since, under });
+        self.rebuild_lockset(self.held.len() - 1);
+        self.show_lockset();
     }
 
-    /// Returns how the lock was held when this was the last release of it.
+    /// Returns how the lock was held when this was the last release of it. The caller ends the segment, or
+    /// lets it show.
     pub fn let_go(&mut self, address: usize) -> Option<Held> {
         let at = self.held.iter().rposition(|held| held.address == address)?;
         self.held[at].count -= 1;
@@ -352,19 +383,59 @@ impl Thread {
             return None;
         }
         let held = self.held.remove(at);
-        self.rebuild_lockset();
+        self.lockset = held.under;
+        self.rebuild_lockset(at);
         Some(held)
     }
 
-    fn rebuild_lockset(&mut self) {
-        let mut lockset = 0;
-        for held in &self.held {
+    /// Names the locks that are held, all before `from` being as they were.
+    fn rebuild_lockset(&mut self, from: usize) {
+        for held in &mut self.held[from..] {
+            held.under = self.lockset;
             let mode = if held.read_mode { READ_MODE } else { 0 };
-            let rest = u64::from(lockset) << 32 | u64::from(held.site);
-            lockset = LOCKSETS.intern(held.address as u64 | mode, rest).unwrap_or(lockset);
+            let rest = u64::from(held.under) << 32 | u64::from(held.site);
+            self.lockset = match held.under {
+                UNKNOWN => UNKNOWN,
+                _ => LOCKSETS.intern(held.address as u64 | mode, rest).unwrap_or(UNKNOWN),
+            };
         }
-        self.lockset = lockset;
     }
+
+    /// A lock of the set that the thread holds as well, at least one of the two for writing.
+    pub fn common_lock(&self, lockset: u32) -> Option<u64> {
+        intern::locks_of(lockset).map(|lock| (lock.address, lock.read_mode)).find_map(
+            |(address, read_mode)| {
+                let is_same =
+                    |held: &&Held| held.address as u64 == address && !(held.read_mode && read_mode);
+                self.held.iter().find(is_same).map(|_| address)
+            },
+        )
+    }
+
+    /// The name of the locks that are held; `None` when there was no room for it.
+    pub fn own_lockset(&self) -> Option<u32> {
+        (self.lockset != UNKNOWN).then_some(self.lockset)
+    }
+
+    /// The segment that numbers go on from when another thread gets the slot.
+    fn end(&self) -> Start {
+        if self.block != 0 {
+            segments::set_open(self.block, false);
+        }
+        Start { slot: self.slot, time: self.time, block: self.block }
+    }
+}
+
+/// The lockset of a thread when there is no room for its name.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Where a thread's time begins, or ended.
+#[derive(Clone, Copy)]
+struct Start {
+    slot: u32,
+    time: u64,
+    /// 0: none yet.
+    block: u32,
 }
 
 /// What a report says about a thread, kept after its end.
@@ -384,12 +455,10 @@ struct Inner {
     infos: Vec<ThreadInfo>,
     /// Threads by slot; dead ones are null.
     live: Vec<*mut Thread>,
-    /// Slots of dead threads, with the last time each used.
-    free: Vec<(u32, u64)>,
+    /// Slots of dead threads, with the last time of each.
+    free: Vec<Start>,
     /// Joinable threads by pthread_t.
     joinable: Vec<(usize, *mut Thread)>,
-    /// Slots that threads went on under, with the thread's info.
-    renewed: Vec<(u32, u32)>,
     /// How often a slot was reused although its past was not known to the creator.
     forced_reuse: u64,
 }
@@ -409,7 +478,6 @@ pub static REGISTRY: Registry = Registry {
         live: Vec::new(),
         free: Vec::new(),
         joinable: Vec::new(),
-        renewed: Vec::new(),
         forced_reuse: 0,
     }),
 };
@@ -440,7 +508,8 @@ impl Registry {
                 start_routine: 0,
                 registered: true,
             });
-            let thread = Box::into_raw(Thread::new(0, 1, ThreadName::MAIN, 0));
+            let start = Start { slot: 0, time: 1, block: 0 };
+            let thread = Box::into_raw(Thread::new(start, ThreadName::MAIN, 0));
             inner.live.push(thread);
             thread
         })
@@ -450,42 +519,27 @@ impl Registry {
     pub fn add(&self, creator: &mut Thread, created_at: u32, routine: usize) -> *mut Thread {
         creator.children += 1;
         let name = creator.name.child(creator.children);
-        let (slot, time, info) = self.with(|inner| {
-            let (slot, time) = inner.take_slot(creator);
+        let (start, info) = self.with(|inner| {
+            let start = inner.take_slot(creator);
             let info = inner.infos.len() as u32;
             inner.infos.push(ThreadInfo {
                 name,
                 created_at,
                 parent: creator.info,
-                slot,
-                first_time: time,
+                slot: start.slot,
+                first_time: start.time,
                 stack_range: (0, 0),
                 start_routine: routine,
                 registered: false,
             });
-            (slot, time, info)
+            (start, info)
         });
-        let mut thread = Thread::new(slot, time, name, info);
+        let mut thread = Thread::new(start, name, info);
         creator.release_into(&mut thread.clocks);
-        thread.set_time(time);
+        thread.clocks.full.set(start.slot as usize, start.time);
         let thread = Box::into_raw(thread);
-        self.with(|inner| inner.live[slot as usize] = thread);
+        self.with(|inner| inner.live[start.slot as usize] = thread);
         thread
-    }
-
-    /// A fresh slot for a thread whose old one has no times left that a cell could hold; the old
-    /// one is not used again. `None` when cells could not hold a fresh one either.
-    fn renew(&self, thread: *mut Thread, old: u32, info: u32) -> Option<u32> {
-        self.with(|inner| {
-            let slot = inner.live.len() as u32;
-            if cell::epoch(slot, 1) == 0 {
-                return None;
-            }
-            inner.live.push(thread);
-            inner.live[old as usize] = std::ptr::null_mut();
-            inner.renewed.push((slot, info));
-            Some(slot)
-        })
     }
 
     pub fn set_stack(&self, info: u32, range: (usize, usize)) {
@@ -559,7 +613,7 @@ impl Registry {
         let thread = unsafe { Box::from_raw(thread) };
         self.with(|inner| {
             inner.live[thread.slot as usize] = std::ptr::null_mut();
-            inner.free.push((thread.slot, thread.time));
+            inner.free.push(thread.end());
         });
         let (stack, known) = (thread.stack, &raw mut *thread.known);
         let memo = &raw mut *thread.memo;
@@ -577,11 +631,7 @@ impl Registry {
         self.with(|inner| {
             let matches =
                 |info: &&ThreadInfo| info.slot as usize == slot && info.first_time <= time;
-            let renewed = || {
-                let of_slot = |(known, _): &&(u32, u32)| *known as usize == slot;
-                inner.renewed.iter().find(of_slot).map(|(_, info)| *info as usize)
-            };
-            let at = inner.infos.iter().rposition(|info| matches(&info)).or_else(renewed)?;
+            let at = inner.infos.iter().rposition(|info| matches(&info))?;
             Some((at as u32, inner.infos[at].clone()))
         })
     }
@@ -625,24 +675,23 @@ impl Inner {
     /// A slot is reused when the creator knows all that its last owner did: whoever learns of the
     /// new thread then knows the old one's past too, so no order is invented. Otherwise a new slot
     /// is taken, so that clocks grow with unjoined threads only.
-    fn take_slot(&mut self, creator: &Thread) -> (u32, u64) {
-        let known = |&(slot, last): &(u32, u64)| {
-            creator.clocks.full.get(slot as usize) >= last
-                && creator.clocks.weak.get(slot as usize) >= last
+    fn take_slot(&mut self, creator: &Thread) -> Start {
+        let known = |end: &Start| {
+            creator.clocks.full.get(end.slot as usize) >= end.time
+                && creator.clocks.weak.get(end.slot as usize) >= end.time
         };
+        let next = |end: Start| Start { time: end.time + 1, ..end };
         if let Some(at) = self.free.iter().rposition(known) {
-            let (slot, last) = self.free.swap_remove(at);
-            return (slot, last + 1);
+            return next(self.free.swap_remove(at));
         }
         if self.live.len() < SLOTS {
             self.live.push(std::ptr::null_mut());
-            return (self.live.len() as u32 - 1, 1);
+            return Start { slot: self.live.len() as u32 - 1, time: 1, block: 0 };
         }
         if self.free.is_empty() {
             crate::common::output::fatal("more than 65536 threads at once\n");
         }
         self.forced_reuse += 1;
-        let (slot, last) = self.free.swap_remove(0);
-        (slot, last + 1)
+        next(self.free.swap_remove(0))
     }
 }
