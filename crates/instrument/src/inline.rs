@@ -99,7 +99,7 @@ pub(crate) fn inline(module: &Module) -> Result<(), InstrumentError> {
 }
 
 /// What stands for each function that says when it is entered: a count of its places that access memory, and
-/// room for where each of them is, which the runtime fills.
+/// a byte for each of them, whose address stands for the place. See `detect/chains.rs` of the runtime.
 type Described<'c> = HashMap<FunctionValue<'c>, GlobalValue<'c>>;
 
 /// The calls of one of these functions, in the order of the code.
@@ -133,12 +133,13 @@ fn describe<'c>(module: &Module<'c>, entered: FunctionValue, entries: &[Entry]) 
         if places == 0 || !block.get_instructions().any(|instruction| calls(instruction, entered)) {
             continue;
         }
-        let room = number.array_type(places as u32).const_zero();
+        let room = context.i8_type().array_type(places as u32).const_zero();
         let value = context
             .const_struct(&[number.const_int(places as u64, false).into(), room.into()], false);
         let global = module.add_global(value.get_type(), None, "__racewarden_places");
         global.set_initializer(&value);
         global.set_linkage(Linkage::Internal);
+        global.set_constant(true);
         global.set_alignment(8);
         described.insert(function, global);
     }
@@ -153,7 +154,7 @@ fn number_places(
 ) -> Result<(), BuilderError> {
     let context = module.get_context();
     let builder = context.create_builder();
-    let number = context.i64_type();
+    let (byte, number) = (context.i8_type(), context.i64_type());
     for function in module.get_functions() {
         let Some(global) = described.get(&function) else { continue };
         let calls = calls_of(function, |called| accesses.contains_key(called));
@@ -161,12 +162,10 @@ fn number_places(
             let address = call.get_operand(0).and_then(|operand| operand.value());
             let (Some(fast), Some(address)) = (accesses.get(&called), address) else { continue };
             builder.position_before(&call);
-            let arguments = [
-                address.into(),
-                global.as_pointer_value().into(),
-                number.const_int(place as u64, false).into(),
-            ];
-            builder.build_call(*fast, &arguments, "")?;
+            let offset = number.const_int(COUNT + place as u64, false);
+            // SAFETY: inside the global, which has a byte for each place behind the count.
+            let place = unsafe { global.as_pointer_value().const_gep(byte, &[offset]) };
+            builder.build_call(*fast, &[address.into(), place.into()], "")?;
             call.erase_from_basic_block();
         }
     }
@@ -334,8 +333,17 @@ fn find_cells(name: &str, more: &str) -> String {
     text + &own("now", NOW, "i64")
 }
 
-/// What a path is told beside the address: the function's description, and the number of the place in it.
-const PLACE_ARGUMENTS: &str = ", ptr %function, i64 %number";
+/// What a path is told beside the address: the byte that stands for the place in the code.
+const PLACE_ARGUMENT: &str = ", ptr %code";
+
+/// Says in a section of the program where the place is: only reports look there, so it costs nothing. Both are
+/// told by how far they are from here, so that nothing has to be done about them when the program is loaded.
+const TELL_PLACE: &str = "call void asm sideeffect \
+    \".pushsection racewarden_code,\\22a?\\22,@progbits\\0A.long ${0:c} - .\\0A.long 991f - .\\0A.popsection\\0A991:\", \
+    \"i\"(ptr %code) #1\n  ";
+
+/// Bytes of the count before those of the places.
+const COUNT: u64 = 8;
 
 /// The end of every access: `%odd` is zero when nothing is new.
 fn decide(slow: &str) -> String {
@@ -354,9 +362,9 @@ fn decide(slow: &str) -> String {
 /// [`decide`] for an entry point that takes nothing but the address. The runtime's keep all general
 /// registers, so that the code around loses none of its own to a call that is hardly ever made.
 fn decide_or_call(name: &str) -> String {
-    decide(&format!("@__racewarden_{name}(ptr %address{PLACE_ARGUMENTS})"))
-        .replace("call void", "call preserve_mostcc void")
-        + &format!("declare preserve_mostcc void @__racewarden_{name}(ptr, ptr, i64) #1\n")
+    let slow = format!("@__racewarden_{name}(ptr %address{PLACE_ARGUMENT})");
+    decide(&slow).replace("call void", &format!("{TELL_PLACE}call preserve_mostcc void"))
+        + &format!("declare preserve_mostcc void @__racewarden_{name}(ptr, ptr) #1\n")
 }
 
 /// Who, when and what a cell must have to say enough, its bytes left out. The tag, in a first cell,
@@ -367,7 +375,7 @@ fn needed(write: bool) -> u64 {
 
 /// An aligned access within one granule; a misaligned one goes the long way.
 fn access(name: String, size: u64, write: bool) -> Entry {
-    let mut text = find_cells(&name, PLACE_ARGUMENTS);
+    let mut text = find_cells(&name, PLACE_ARGUMENT);
     let bytes = (1u64 << size) - 1;
     let wanted = if write { WRITE } else { 0 };
     let (misaligned, needed) = (size - 1, needed(write));
@@ -416,7 +424,7 @@ fn access(name: String, size: u64, write: bool) -> Entry {
 
 /// An access that may lie across two granules of one chunk; across two chunks goes the long way.
 fn straddling(name: String, size: u64, write: bool) -> Entry {
-    let mut text = find_cells(&name, PLACE_ARGUMENTS);
+    let mut text = find_cells(&name, PLACE_ARGUMENT);
     let bytes = (1u64 << size) - 1;
     let wanted = if write { WRITE } else { 0 };
     let needed = needed(write).cast_signed();
@@ -450,7 +458,7 @@ fn straddling(name: String, size: u64, write: bool) -> Entry {
 
 /// 16 bytes: two whole granules of one chunk, or the long way.
 fn pair(name: String, write: bool) -> Entry {
-    let mut text = find_cells(&name, PLACE_ARGUMENTS);
+    let mut text = find_cells(&name, PLACE_ARGUMENT);
     let all = (needed(write) | 0xff).cast_signed();
     let wanted = if write { WRITE } else { 0 } | 0xff;
     let _ = write!(
@@ -655,7 +663,7 @@ mod tests {
         let access = "  call void @__tsan_unaligned_read4(ptr %p)\n";
         let body = inlined(&format!("  call void @__tsan_func_entry(ptr null)\n{access}{access}"));
         for number in 0..2 {
-            let told = format!("(ptr %p, ptr @__racewarden_places, i64 {number})");
+            let told = format!("@__racewarden_places, i64 {})", COUNT + number);
             assert!(body.contains(&told), "{body}");
         }
         assert!(body.contains("ptrtoint (ptr getelementptr"), "{body}");

@@ -1,18 +1,34 @@
 //! TSan's entry points for plain memory accesses, calls and memory functions.
 //!
 //! Each is a stub that passes its return address on: that address says where the access is. Code with the
-//! inline path also says which of its function's places it is, and calls `__racewarden_…`.
+//! inline path says itself which of its function's places it is, and calls `__racewarden_…`.
 
 use std::ffi::{c_int, c_void};
 
-use super::chains;
+use super::chains::PLACE;
 use super::engine::{self, Kind};
 use crate::real;
 
-/// The entry point that inline code calls: passes its return address on in `$pc`, and keeps every general
-/// register but r11, as LLVM's `preserve_mostcc` asks. For other callers that is more than enough.
+/// The return address says where the access is.
+macro_rules! take_caller {
+    () => {
+        "mov rsi, qword ptr [rsp + 72]"
+    };
+}
+
+/// The place that was passed does; see `chains`.
+macro_rules! mark_place {
+    () => {
+        "bts rsi, 63"
+    };
+}
+
+const _: () = assert!(PLACE == 1 << 63);
+
+/// An entry point that keeps every general register but r11, as LLVM's `preserve_mostcc` asks; for other
+/// callers that is more than enough.
 macro_rules! keeping_stub {
-    ($name:ident, $body:ident, $pc:literal) => {
+    ($name:ident, $body:ident, $where:ident) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {
@@ -26,7 +42,7 @@ macro_rules! keeping_stub {
                 "push r9",
                 "push r10",
                 "sub rsp, 8",
-                concat!("mov ", $pc, ", qword ptr [rsp + 72]"),
+                $where!(),
                 "call {body}",
                 "add rsp, 8",
                 "pop r10",
@@ -52,13 +68,8 @@ macro_rules! access {
                 engine::access::<$size>(address, $kind, pc);
             }
 
-            unsafe extern "C" fn placed(address: usize, function: usize, number: usize, pc: usize) {
-                let place = chains::place(function, number, pc);
-                engine::access::<$size>(address, $kind, place);
-            }
-
-            keeping_stub!($name, body, "rsi");
-            keeping_stub!($placed, placed, "rcx");
+            keeping_stub!($name, body, take_caller);
+            keeping_stub!($placed, body, mark_place);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
@@ -99,12 +110,8 @@ macro_rules! pairs {
                 engine::access_pair(address, $kind, pc);
             }
 
-            unsafe extern "C" fn placed(address: usize, function: usize, number: usize, pc: usize) {
-                engine::access_pair(address, $kind, chains::place(function, number, pc));
-            }
-
-            keeping_stub!($name, body, "rsi");
-            keeping_stub!($placed, placed, "rcx");
+            keeping_stub!($name, body, take_caller);
+            keeping_stub!($placed, body, mark_place);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {

@@ -8,59 +8,74 @@
 //! A chain keeps every older access's full stack for the price of one number in a cell: nothing is
 //! replayed, so nothing is lost when a thread runs on.
 
+use std::arch::global_asm;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::joined;
 use crate::common::real::raw_mmap;
 
-/// What the instrumentation tells of a function: how many of its places access memory, and then where each
-/// of them is, once it got here.
+/// What the instrumentation tells of a function: how many of its places access memory. As many bytes follow,
+/// whose addresses stand for those places.
 #[repr(C)]
-pub struct Function {
+struct Function {
     places: u64,
-    first: AtomicU64,
 }
 
 /// In the name of a function: there is a [`Function`] at the address.
-pub const DESCRIBED: u32 = 1;
-/// Before the address of a place's entry in a [`Function`], so that it is no address in the code.
-const PLACE: usize = 1 << 63;
+const DESCRIBED: u32 = 1;
+/// Set in the address of a place's byte by the entry points, so that it is no address in the code.
+pub const PLACE: usize = 1 << 63;
 
-/// What stands for an access in numbered code, where otherwise its address in the code does. `function` is
-/// the address of a [`Function`].
-#[inline(always)]
-pub fn place(function: usize, number: usize, pc: usize) -> usize {
-    let entry = function + size_of::<u64>() * (number + 1);
-    // SAFETY: the instrumentation made that many entries.
-    let known = unsafe { AtomicU64::from_ptr(entry as *mut u64) };
-    // Mostly there, and a line that many threads read stays with all of them.
-    if known.load(Ordering::Relaxed) == 0 {
-        known.store(pc as u64, Ordering::Relaxed);
-    }
-    entry | PLACE
+/// Where a place's code is, both told by how far they are from here. The instrumentation writes one into a
+/// section of the program for each place. Only reports look there.
+#[repr(C)]
+struct Told {
+    place: i32,
+    code: i32,
 }
 
-/// The number of a place in the function that the innermost call entered, if it is in that function.
-#[inline(always)]
-fn number_in(place: usize, callee: u32) -> Option<u32> {
-    let entry = place & !PLACE;
-    let behind = (entry as u32).wrapping_sub(callee & !DESCRIBED);
-    let number = (behind / 8).wrapping_sub(1);
-    if callee & DESCRIBED == 0 || number > 1 << 24 {
-        return None;
+// Weak: a program that has no such code has no such section, and then these are 0.
+global_asm!(
+    ".weak __start_racewarden_code",
+    ".weak __stop_racewarden_code",
+    ".section .data.rel.ro.__racewarden_told,\"aw\",@progbits",
+    ".globl __racewarden_told",
+    ".hidden __racewarden_told",
+    ".p2align 3",
+    "__racewarden_told:",
+    ".quad __start_racewarden_code, __stop_racewarden_code",
+    ".text",
+);
+
+/// The section's ends.
+fn told() -> (usize, usize) {
+    unsafe extern "C" {
+        static __racewarden_told: [usize; 2];
     }
-    // SAFETY: so far before the entry is what the callee's name says: a function of this program.
-    let function = unsafe { &*((entry - behind as usize) as *const Function) };
-    (u64::from(number) < function.places).then_some(number)
+    // SAFETY: defined above, and never written.
+    let [first, end] = unsafe { __racewarden_told };
+    (first, end)
 }
 
 /// Where a place is in the code, or the address itself.
-pub fn address_of(code: usize) -> usize {
+fn address_of(code: usize) -> usize {
     if code & PLACE == 0 {
         return code;
     }
-    // SAFETY: made by `place`.
-    unsafe { AtomicU64::from_ptr((code & !PLACE) as *mut u64) }.load(Ordering::Relaxed) as usize
+    let (first, end) = told();
+    let mut at = first;
+    while at < end {
+        // SAFETY: between the section's ends.
+        let told = unsafe { &*(at as *const Told) };
+        let from =
+            |field: &i32| (field as *const i32 as usize).wrapping_add_signed(*field as isize);
+        if from(&told.place) == code & !PLACE {
+            // As after a call, where return addresses point.
+            return from(&told.code) + 1;
+        }
+        at += size_of::<Told>();
+    }
+    0
 }
 
 /// The function of this name. Names are the low halves of addresses, and all that are described are in the
@@ -82,13 +97,14 @@ struct Chain {
     at: AtomicU64,
     /// What is called (0: nothing, an access) and the chain before.
     key: AtomicU64,
-    next: AtomicU32,
-    /// Its first site; 0 until it is known.
+    /// Its first site, 0 until it is known, and the one behind the last of its places.
     first: AtomicU32,
+    end: AtomicU32,
+    next: AtomicU32,
 }
 
-/// In a chain's first site: it has no others.
-const ONLY_ONE: u32 = 1 << 31;
+/// Sites that a cell or a report can name.
+const MOST_SITES: u32 = 1 << 31;
 
 /// At most so many chains; then they are cut short.
 const MOST: u32 = 2 << 20;
@@ -152,13 +168,14 @@ impl Chains {
         if let Some(id) = self.find(head, 0, at, key) {
             return Some(id);
         }
-        let Some((id, first)) = self.allocate(callee, parent) else {
+        let Some((id, first, end)) = self.allocate(callee, parent) else {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         let chain = self.chain(id);
         chain.at.store(at, Ordering::Relaxed);
         chain.key.store(key, Ordering::Relaxed);
+        chain.end.store(end, Ordering::Relaxed);
         chain.first.store(first, Ordering::Release);
         loop {
             chain.next.store(head, Ordering::Relaxed);
@@ -175,18 +192,19 @@ impl Chains {
         }
     }
 
-    /// A new chain's id and first site.
-    fn allocate(&self, callee: u32, parent: u32) -> Option<(u32, u32)> {
-        let places = described(callee).map_or(0, |function| function.places);
+    /// A new chain's id, its first site and the end of those of its places.
+    fn allocate(&self, callee: u32, parent: u32) -> Option<(u32, u32, u32)> {
+        let places = described(callee).map_or(0, |function| function.places as u32);
+        let numbered = |site: u32| if site < CROWDED { places } else { 0 };
         let taken = |next: u64| {
             let (id, site) = (next as u32, (next >> 32) as u32);
-            let sites = if site < CROWDED { places.max(1) } else { 1 };
+            let sites = u64::from(numbered(site).max(1));
             let most = if parent == 0 { MOST } else { CUT };
-            (id < most && site < ONLY_ONE - (1 << 25)).then(|| next + (sites << 32 | 1))
+            (id < most && site < MOST_SITES).then(|| next + (sites << 32 | 1))
         };
         let next = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).ok()?;
         let first = (next >> 32) as u32;
-        Some((next as u32, if first < CROWDED && places > 0 { first } else { first | ONLY_ONE }))
+        Some((next as u32, first, first + numbered(first)))
     }
 
     fn find(&self, mut id: u32, end: u32, at: u64, key: u64) -> Option<u32> {
@@ -212,20 +230,26 @@ impl Chains {
         None
     }
 
-    /// The site of a numbered place in the function that the chain's last call entered.
+    /// The site of a numbered place in the function that the chain's last call entered. `None` for other
+    /// addresses, and when it is not in that function: programs may leave functions in ways of their own.
     #[inline(always)]
     pub fn site_of_place(&self, chain: u32, callee: u32, place: usize) -> Option<u32> {
-        let first = self.chain(chain).first.load(Ordering::Relaxed);
-        if chain == 0 || place & PLACE == 0 || first & ONLY_ONE != 0 {
+        let number = (place as u32)
+            .wrapping_sub(callee & !DESCRIBED)
+            .wrapping_sub(size_of::<Function>() as u32);
+        if chain == 0 || place & PLACE == 0 || callee & DESCRIBED == 0 {
             return None;
         }
-        Some(first + number_in(place, callee)?)
+        let chain = self.chain(chain);
+        let first = chain.first.load(Ordering::Relaxed);
+        let places = chain.end.load(Ordering::Relaxed) - first;
+        (number < places).then(|| first + number)
     }
 
-    /// The site of an access at `pc` in the chain.
-    pub fn site_of_access(&self, pc: u64, chain: u32) -> Option<u32> {
-        let id = self.intern(pc, 0, chain)?;
-        Some(self.chain(id).first.load(Ordering::Relaxed) & !ONLY_ONE)
+    /// The site of an access in the chain, at this address in the code or this place.
+    pub fn site_of_access(&self, code: usize, chain: u32) -> Option<u32> {
+        let id = self.intern(code as u64, 0, chain)?;
+        Some(self.chain(id).first.load(Ordering::Relaxed))
     }
 
     /// The chain that has this site, and its number there.
@@ -245,7 +269,7 @@ impl Chains {
         loop {
             match self.chain(id).first.load(Ordering::Acquire) {
                 0 => super::engine::yield_now(),
-                first => return first & !ONLY_ONE,
+                first => return first,
             }
         }
     }
@@ -253,23 +277,18 @@ impl Chains {
     /// The addresses in the code from the access outwards.
     pub fn frames(&self, site: u32) -> impl Iterator<Item = usize> {
         let (mut chain, number) = self.chain_of(site).unwrap_or((0, 0));
-        let mut innermost = match self.chain(chain).key.load(Ordering::Relaxed) >> 32 {
-            0 => None,
-            callee => described(callee as u32).map(|function| {
-                // SAFETY: a site's number is that of one of the function's places.
-                let entry = unsafe { (&raw const function.first).add(number as usize) };
-                address_of(entry as usize | PLACE)
-            }),
-        };
+        let callee = (self.chain(chain).key.load(Ordering::Relaxed) >> 32) as u32;
+        let mut innermost = described(callee).map(|function| {
+            let bytes = (&raw const *function as usize) + size_of::<Function>();
+            (bytes + number as usize) | PLACE
+        });
         std::iter::from_fn(move || {
-            innermost.take().or_else(|| {
-                if chain == 0 {
-                    return None;
-                }
-                let call = self.chain(chain);
+            let code = innermost.take().or_else(|| {
+                let call = (chain != 0).then(|| self.chain(chain))?;
                 chain = call.key.load(Ordering::Relaxed) as u32;
                 Some(call.at.load(Ordering::Relaxed) as usize)
-            })
+            })?;
+            Some(address_of(code))
         })
     }
 

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 
 use super::cell::{self, LEVELS};
-use super::chains::{self, CHAINS};
+use super::chains::CHAINS;
 use super::clock::{Clock, Clocks};
 use super::intern::{self, LOCKSETS, READ_MODE};
 use super::memo::Memo;
@@ -354,11 +354,11 @@ impl Thread {
                 return site;
             }
         }
-        let (pc, key) = (chains::address_of(code) as u64, u64::from(context));
-        let mixed = (pc ^ key.rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let (at, key) = (code as u64, u64::from(context));
+        let mixed = (at ^ key.rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let cached = &mut self.known.sites[(mixed >> (64 - SITE_CACHE.ilog2())) as usize];
-        if cached.0 != pc || cached.1 != key || cached.2 == 0 {
-            *cached = (pc, key, CHAINS.site_of_access(pc, context).unwrap_or(0));
+        if cached.0 != at || cached.1 != key || cached.2 == 0 {
+            *cached = (at, key, CHAINS.site_of_access(code, context).unwrap_or(0));
         }
         cached.2
     }
