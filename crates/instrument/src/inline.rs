@@ -129,10 +129,10 @@ fn describe<'c>(module: &Module<'c>, entered: FunctionValue, entries: &[Entry]) 
     let mut described = Described::new();
     for function in module.get_functions() {
         let Some(block) = function.get_first_basic_block() else { continue };
-        let places = calls_of(function, |called| accesses.contains(called)).len();
-        if places == 0 || !block.get_instructions().any(|instruction| calls(instruction, entered)) {
+        if !block.get_instructions().any(|instruction| calls(instruction, entered)) {
             continue;
         }
+        let places = calls_of(function, |called| accesses.contains(called)).len();
         let room = context.i8_type().array_type(places as u32).const_zero();
         let value = context
             .const_struct(&[number.const_int(places as u64, false).into(), room.into()], false);
@@ -241,7 +241,7 @@ fn short_length(call: InstructionValue) -> Option<u64> {
     (size % 8 == 0 && SHORT_RANGES.contains(&(size / 8))).then_some(size / 8)
 }
 
-/// Tells each function's entry which function that is: the address behind its description's, or its own.
+/// Tells each function's entry which function that is: the address behind its description's.
 fn name_callees(
     module: &Module,
     declared: FunctionValue,
@@ -259,11 +259,9 @@ fn name_callees(
             let call_site = entry.get_operand(0).and_then(|operand| operand.value());
             let Some(call_site) = call_site else { continue };
             builder.position_before(&entry);
-            let callee = match described.get(&function) {
-                // SAFETY: inside the global, which has more than a byte.
-                Some(global) => unsafe { global.as_pointer_value().const_gep(byte, &[one]) },
-                None => function.as_global_value().as_pointer_value(),
-            };
+            let Some(global) = described.get(&function) else { continue };
+            // SAFETY: inside the global, which has more than a byte.
+            let callee = unsafe { global.as_pointer_value().const_gep(byte, &[one]) };
             builder.build_call(fast, &[call_site.into(), callee.into()], "")?;
             entry.erase_from_basic_block();
         }
@@ -674,7 +672,7 @@ mod tests {
     #[test]
     fn a_function_tells_its_name_when_entered() {
         let body = inlined("  call void @__tsan_func_entry(ptr null)\n");
-        assert!(body.contains("ptrtoint (ptr @f to i64)"), "{body}");
+        assert!(body.contains("ptr @__racewarden_places, i64 1)"), "{body}");
         assert!(body.contains("call void @__tsan_func_entry(ptr null)"), "{body}");
     }
 }

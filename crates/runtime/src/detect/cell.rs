@@ -39,7 +39,8 @@ pub const NUMBERS: usize = 1 << (LOCK_SHIFT - NUMBER_SHIFT);
 pub const BLOCK: u64 = ((BLOCKS as u64) - 1) << BLOCK_SHIFT;
 /// The bits that say who and when.
 pub const EPOCH: u64 = ((NUMBERS as u64) - 1) << NUMBER_SHIFT | BLOCK;
-const LEVEL: u64 = ((LEVELS as u64) - 1) << LEVEL_SHIFT;
+/// The bits that say under which locks.
+pub const LEVEL: u64 = ((LEVELS as u64) - 1) << LEVEL_SHIFT;
 const SITE: u64 = ((SITES as u64) - 1) << SITE_SHIFT;
 /// Who, when and what, and under which locks: all but where in the code, and which bytes.
 pub const CLASS: u64 = EPOCH | LEVEL | WRITE | ATOMIC;

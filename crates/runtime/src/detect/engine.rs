@@ -207,6 +207,7 @@ fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
         return;
     }
     let Some(mut thread) = enter() else { return };
+    let new = new | thread.now & cell::LEVEL;
     if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
         access_odd(thread, address, new, pc);
     }

@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-use super::cell::{self, LEVELS};
+use super::cell::{self, LEVEL, LEVELS};
 use super::chains::CHAINS;
 use super::clock::{Clock, Clocks};
 use super::intern::{self, LOCKSETS, READ_MODE};
@@ -56,7 +56,8 @@ impl Call {
 /// that accesses memory here and there leaves no more than that in it.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// The epoch of now in a cell's form, what the fast path compares with; 0 when it has none.
+    /// The epoch of now in a cell's form, 0 when it has none. The fast path compares with that, too, without
+    /// the locks.
     pub now: u64,
     pub slot: u32,
     /// The block that numbers its segments; 0 when there was none left.
@@ -191,7 +192,7 @@ impl Thread {
             }
         }
         if tls::state() == &raw const *self as usize {
-            tls::set_now(self.now as usize);
+            tls::set_now((self.now & !LEVEL) as usize);
         }
     }
 
@@ -212,7 +213,7 @@ impl Thread {
         // SAFETY: as the caller says, nobody else touches it.
         let this = unsafe { &mut *thread };
         tls::set_state(thread as usize);
-        tls::set_now(this.now as usize);
+        tls::set_now((this.now & !LEVEL) as usize);
         tls::set_top(this.top as usize);
         this.set_bounds();
     }
@@ -265,7 +266,8 @@ impl Thread {
     pub fn enter_function(&mut self, call_site: usize, callee: usize) {
         let top = tls::top();
         if top < tls::limit() {
-            let call = Call { site: call_site as u64, known: (callee as u64) << 32 };
+            // The lowest bit would say that there is a description at the address.
+            let call = Call { site: call_site as u64, known: (callee as u64 & !1) << 32 };
             // SAFETY: below the limit is mapped, and the thread's own.
             unsafe { (top as *mut Call).write(call) };
             tls::set_top(top + size_of::<Call>());
