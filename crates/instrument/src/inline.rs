@@ -251,11 +251,10 @@ fn name_callees(
     let byte = module.get_context().i8_type();
     let one = module.get_context().i64_type().const_int(1, false);
     let builder = module.get_context().create_builder();
-    for function in module.get_functions().filter(|function| *function != fast) {
-        let Some(block) = function.get_first_basic_block() else { continue };
-        let entries: Vec<InstructionValue> =
-            block.get_instructions().filter(|instruction| calls(*instruction, declared)).collect();
-        for entry in entries {
+    for function in module.get_functions() {
+        // Where another function was put in place, its accesses are among this one's.
+        let entries = calls_of(function, |called| *called == declared);
+        for (entry, _) in entries {
             let call_site = entry.get_operand(0).and_then(|operand| operand.value());
             let Some(call_site) = call_site else { continue };
             builder.position_before(&entry);
