@@ -118,7 +118,11 @@ fn calls_of<'c>(
         .collect()
 }
 
-fn describe<'c>(module: &Module<'c>, entered: FunctionValue, entries: &[Entry]) -> Described<'c> {
+fn describe<'c>(
+    module: &Module<'c>,
+    entered: FunctionValue<'c>,
+    entries: &[Entry],
+) -> Described<'c> {
     let context = module.get_context();
     let number = context.i64_type();
     let accesses: HashSet<FunctionValue> = entries
@@ -128,8 +132,7 @@ fn describe<'c>(module: &Module<'c>, entered: FunctionValue, entries: &[Entry]) 
         .collect();
     let mut described = Described::new();
     for function in module.get_functions() {
-        let Some(block) = function.get_first_basic_block() else { continue };
-        if !block.get_instructions().any(|instruction| calls(instruction, entered)) {
+        if calls_of(function, |called| *called == entered).is_empty() {
             continue;
         }
         let places = calls_of(function, |called| accesses.contains(called)).len();

@@ -8,16 +8,17 @@ use std::arch::{asm, global_asm};
 
 // Layout: 0 the mode's thread state, 8 the caller's address as the last entry stub saw it,
 // 16 nesting depth inside the runtime, 24 free for the mode. The detect mode's inline code uses
-// the rest: 32 the epoch of now, 40 the top of the stack of call sites, 48 its limit, 56 its base.
+// the rest: 32 the epoch of now, 40 the top of the stack of call sites, 48 its limit, 56 its base. 64 is
+// where the thread says which shadow it changes.
 global_asm!(
     ".section .tbss.__racewarden_tls,\"awT\",@nobits",
     ".globl __racewarden_tls",
     ".hidden __racewarden_tls",
     ".p2align 4",
     ".type __racewarden_tls,@object",
-    ".size __racewarden_tls, 64",
+    ".size __racewarden_tls, 80",
     "__racewarden_tls:",
-    ".zero 64",
+    ".zero 80",
     ".text",
 );
 
@@ -59,6 +60,7 @@ slot!(now, set_now, "32");
 slot!(top, set_top, "40");
 slot!(limit, set_limit, "48");
 slot!(base, set_base, "56");
+slot!(presence, set_presence, "64");
 
 /// `interceptor! { fn name(a: A, …) -> R { … } }` defines the C symbol `name`. The symbol is a stub
 /// that leaves its return address where [`caller`] finds it and goes on to the body.

@@ -7,13 +7,15 @@
 //! shared by many that remember the same; a shared one never changes and is never freed, so it may be
 //! read without the lock.
 //!
-//! One lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
+//! A thread that alone has changed a region of them takes no lock there, see `alone`. Elsewhere
+//! one lock serves four granules, one cache line of shadow: a sweep over memory takes one atomic
 //! operation for 32 bytes. It is a bit of that line, which the fast path does not look at.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use super::alone;
 use super::cell::{LOCK, Record, TAG};
 use super::shadow::Granule;
 
@@ -64,16 +66,38 @@ fn wait(word: &AtomicU64) {
     }
 }
 
-/// A granule whose group this thread has locked; unlocked when dropped.
+/// A granule whose group nobody else changes, until dropped.
 pub struct Locked {
     granule: Granule,
+    /// Whether the thread owns the region and needs no lock.
+    alone: bool,
 }
 
 impl Locked {
-    #[inline]
+    #[inline(always)]
     pub fn new(granule: Granule) -> Locked {
-        lock(granule.lock());
-        Locked { granule }
+        match alone::enter(granule.owner()) {
+            true => Locked { granule, alone: true },
+            false => Locked::of_everyone(granule),
+        }
+    }
+
+    #[inline]
+    fn of_everyone(granule: Granule) -> Locked {
+        loop {
+            if alone::is_everyones(granule.owner()) {
+                lock(granule.lock());
+                // Meanwhile the memory may have become new, and somebody's own.
+                if alone::is_everyones(granule.owner()) {
+                    return Locked { granule, alone: false };
+                }
+                unlock(granule.lock());
+            }
+            granule.claim();
+            if alone::enter(granule.owner()) {
+                return Locked { granule, alone: true };
+            }
+        }
     }
 
     #[inline(always)]
@@ -88,7 +112,7 @@ impl Locked {
 
     #[inline(always)]
     pub fn set(&mut self, first: u64, second: u64) {
-        let lock = if self.granule.has_lock() { LOCK } else { 0 };
+        let lock = if self.granule.has_lock() && !self.alone { LOCK } else { 0 };
         // Shared nodes are read without the lock, and so are the cells beside.
         self.granule.second().store(second | lock, Ordering::Release);
         self.granule.first().store(first, Ordering::Release);
@@ -230,10 +254,17 @@ impl Locked {
 impl Drop for Locked {
     #[inline(always)]
     fn drop(&mut self) {
-        // Nobody else changes it meanwhile: whoever waits sets the bit that is set.
-        let word = self.granule.lock();
-        word.store(word.load(Ordering::Relaxed) & !LOCK, Ordering::Release);
+        match self.alone {
+            true => alone::leave(),
+            false => unlock(self.granule.lock()),
+        }
     }
+}
+
+#[inline(always)]
+fn unlock(word: &AtomicU64) {
+    // Nobody else changes it meanwhile: whoever waits sets the bit that is set.
+    word.store(word.load(Ordering::Relaxed) & !LOCK, Ordering::Release);
 }
 
 /// What the second cell says.

@@ -128,6 +128,7 @@ pub fn initialize() {
     super::joined::JOINED.initialize();
     super::chains::CHAINS.initialize();
     super::segments::initialize();
+    super::alone::initialize();
     LOCKSETS.initialize();
 }
 

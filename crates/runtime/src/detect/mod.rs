@@ -5,6 +5,7 @@ mod abi_extra;
 mod abi_memory;
 mod abi_wide;
 mod access;
+mod alone;
 mod annotate;
 mod cell;
 mod chains;

@@ -15,8 +15,9 @@
 //! The tag means that the access was a write.
 
 use std::arch::global_asm;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::alone;
 use super::granule::GROUP;
 use crate::common::real::raw_mmap;
 
@@ -48,6 +49,10 @@ pub const GRANULES: usize = 1 << (CHUNK_SHIFT - 3);
 /// Granules of one 4 KiB page of the program.
 const PAGE_GRANULES: usize = 512;
 const PAGES: usize = GRANULES / PAGE_GRANULES;
+/// Granules that have one owner: fewer would be taken away one by one too often, and with more, blocks of
+/// several threads would be in one.
+pub const REGION_GRANULES: usize = 64;
+const REGIONS: usize = GRANULES / REGION_GRANULES;
 const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
 
 #[repr(C)]
@@ -58,6 +63,10 @@ pub struct Chunk {
     /// its shadow may be dropped without looking.
     lists: [AtomicU32; PAGES],
     objects: [AtomicU32; PAGES],
+    /// Who may change the granules of a region without a lock: see `alone`.
+    owners: [AtomicU16; REGIONS],
+    /// How often a region was taken away from its owner.
+    taken: AtomicU32,
     /// Two more cells, when the first one's tag says so.
     beside: [[AtomicU64; 2]; GRANULES],
     /// Whether any granule of a page had such cells: only then is there something to drop.
@@ -159,6 +168,20 @@ impl Granule {
             // SAFETY: a hint, which reads nothing.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.beside().as_ptr().cast()) };
         }
+    }
+
+    /// The owner of the granule's region.
+    #[inline(always)]
+    pub fn owner(&self) -> &'static AtomicU16 {
+        &self.chunk.owners[self.index / REGION_GRANULES]
+    }
+
+    /// Makes the granule's region the thread's own, or everyone's.
+    #[cold]
+    pub fn claim(&self) {
+        // A thread that takes regions of a chunk away will come for their neighbours, too.
+        let times = self.chunk.taken.fetch_add(1, Ordering::Relaxed).min(12);
+        alone::claim(&self.chunk.owners[self.index / REGION_GRANULES..], 1 << (times / 2));
     }
 
     /// Its number in the chunk.

@@ -2,6 +2,7 @@
 
 use std::cell::UnsafeCell;
 
+use super::alone;
 use super::cell::{self, LEVEL, LEVELS};
 use super::chains::CHAINS;
 use super::clock::{Clock, Clocks};
@@ -76,6 +77,8 @@ pub struct Thread {
     top: *mut Call,
     /// Calls beyond the room for them.
     beyond: usize,
+    /// Where it says which shadow it changes: see `alone`.
+    presence: usize,
     /// The epoch of now in the wide form.
     pub base: u64,
     pub time: u64,
@@ -112,7 +115,8 @@ struct Known {
 
 impl Thread {
     fn new(from: Start, name: ThreadName, info: u32) -> Box<Thread> {
-        let Start { slot, time, block } = from;
+        let Start { slot, time, block, presence } = from;
+        let presence = alone::presence_of_new(presence);
         let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
         let (known, memo) = unsafe {
@@ -154,6 +158,7 @@ impl Thread {
             stack,
             top: stack,
             beyond: 0,
+            presence,
             known,
             memo,
         });
@@ -215,6 +220,7 @@ impl Thread {
         tls::set_state(thread as usize);
         tls::set_now((this.now & !LEVEL) as usize);
         tls::set_top(this.top as usize);
+        tls::set_presence(this.presence);
         this.set_bounds();
     }
 
@@ -225,6 +231,7 @@ impl Thread {
         tls::set_top(0);
         tls::set_limit(0);
         tls::set_base(0);
+        tls::set_presence(0);
         tls::set_state(0);
     }
 
@@ -424,7 +431,8 @@ impl Thread {
         if self.block != 0 {
             segments::set_open(self.block, false);
         }
-        Start { slot: self.slot, time: self.time, block: self.block }
+        let presence = (self.presence != 0).then_some(self.presence);
+        Start { slot: self.slot, time: self.time, block: self.block, presence }
     }
 }
 
@@ -438,6 +446,8 @@ struct Start {
     time: u64,
     /// 0: none yet.
     block: u32,
+    /// That of a thread that has ended.
+    presence: Option<usize>,
 }
 
 /// What a report says about a thread, kept after its end.
@@ -510,7 +520,7 @@ impl Registry {
                 start_routine: 0,
                 registered: true,
             });
-            let start = Start { slot: 0, time: 1, block: 0 };
+            let start = Start { slot: 0, time: 1, block: 0, presence: None };
             let thread = Box::into_raw(Thread::new(start, ThreadName::MAIN, 0));
             inner.live.push(thread);
             thread
@@ -688,7 +698,8 @@ impl Inner {
         }
         if self.live.len() < SLOTS {
             self.live.push(std::ptr::null_mut());
-            return Start { slot: self.live.len() as u32 - 1, time: 1, block: 0 };
+            let slot = self.live.len() as u32 - 1;
+            return Start { slot, time: 1, block: 0, presence: None };
         }
         if self.free.is_empty() {
             crate::common::output::fatal("more than 65536 threads at once\n");

@@ -8,7 +8,7 @@ use crate::common::settle::settle;
 use crate::common::tls;
 use crate::detect::engine::{self, enter};
 use crate::detect::thread::REGISTRY;
-use crate::detect::{granule, heap, machines, report, segments, signals, sync};
+use crate::detect::{alone, granule, heap, machines, report, segments, signals, sync};
 use crate::{interceptor, real};
 
 type Handler = unsafe extern "C" fn(*mut c_void);
@@ -141,6 +141,7 @@ fn forking(fork: impl FnOnce() -> c_int) -> c_int {
         report::reset_after_fork();
         machines::reset_after_fork();
         segments::reset_after_fork();
+        alone::reset_after_fork();
         REGISTRY.after_fork(thread as *mut engine::Thread);
     }
     tls::set_depth(0);
