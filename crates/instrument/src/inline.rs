@@ -338,9 +338,10 @@ const PLACE_ARGUMENT: &str = ", ptr %code";
 
 /// Says in a section of the program where the place is: only reports look there, so it costs nothing. Both are
 /// told by how far they are from here, so that nothing has to be done about them when the program is loaded.
-const TELL_PLACE: &str = "call void asm sideeffect \
-    \".pushsection racewarden_code,\\22a?\\22,@progbits\\0A.long ${0:c} - .\\0A.long 991f - .\\0A.popsection\\0A991:\", \
-    \"i\"(ptr %code) #1\n  ";
+/// The instruction that does nothing gets the line of the access: whatever is assembled next has it, and that
+/// would otherwise be what stands in the section.
+const TELL_PLACE: &str = r#"call void asm sideeffect "991: nop\0A.pushsection racewarden_code,\22a?\22,@progbits\0A.long ${0:c} - .\0A.long 991b - .\0A.popsection", "i"(ptr %code) #1
+  "#;
 
 /// Bytes of the count before those of the places.
 const COUNT: u64 = 8;

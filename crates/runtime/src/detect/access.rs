@@ -310,7 +310,8 @@ pub fn forget_range(start: usize, size: usize) {
     let mut run: Option<(&'static Chunk, std::ops::Range<usize>)> = None;
     let flush = |run: &mut Option<(&'static Chunk, std::ops::Range<usize>)>| {
         if let Some((chunk, range)) = run.take() {
-            shadow::drop_pages(chunk, range);
+            shadow::drop_pages(chunk, range.clone());
+            granule::give_back(chunk, range);
         }
     };
     shadow::for_each_part(start, size, |chunk, range| {
@@ -335,6 +336,7 @@ pub fn forget_range(start: usize, size: usize) {
             granule::forget((at..end).map(|index| shadow::granule_at(chunk, index)));
             at = end;
         }
+        granule::give_back(chunk, range);
     });
     flush(&mut run);
 }

@@ -150,8 +150,8 @@ fn take_away(owners: &[AtomicU16], id: u16, most: usize) {
     }
 }
 
-/// The region's memory is new, and nobody is changing it: all of its locks are held, or it was everyone's
-/// and they are.
+/// Makes a region nobody's that was everyone's. The caller holds all of its locks, so that nobody is changing
+/// it; whoever waits for one looks again whose it is.
 pub fn give_back(owner: &AtomicU16) {
     if ENABLED.load(Ordering::Relaxed) {
         owner.store(NOBODY, Ordering::Release);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::alone;
 use super::cell::{LOCK, Record, TAG};
-use super::shadow::Granule;
+use super::shadow::{self, Chunk, Granule, REGION_GRANULES};
 
 /// Set in the child of a fork: a granule's lock may belong to a thread that is not there.
 pub static FORKED: AtomicBool = AtomicBool::new(false);
@@ -440,5 +440,22 @@ pub fn forget(granules: impl Iterator<Item = Granule>) {
             true => locked.replace(&[]),
             false => locked.set(0, 0),
         }
+    }
+}
+
+/// Regions that lie in the range as a whole have no owner any more: their memory is new, and whoever touches it
+/// first may be the only one.
+pub fn give_back(chunk: &'static Chunk, range: std::ops::Range<usize>) {
+    let first = range.start.next_multiple_of(REGION_GRANULES);
+    for start in (first..range.end).step_by(REGION_GRANULES) {
+        let region = shadow::granule_at(chunk, start);
+        if start + REGION_GRANULES > range.end || !alone::is_everyones(region.owner()) {
+            continue;
+        }
+        let groups = (start..start + REGION_GRANULES).step_by(GROUP);
+        let locks = groups.map(|at| shadow::granule_at(chunk, at).lock());
+        locks.clone().for_each(lock);
+        alone::give_back(region.owner());
+        locks.for_each(unlock);
     }
 }
