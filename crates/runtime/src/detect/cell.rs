@@ -9,7 +9,8 @@
 //!
 //! Lock and tag belong to the place, not to the access. The tag means, in a granule's second cell, that
 //! the rest is the address of more cells, and in its first cell that two more stand beside. The lock, in
-//! the second cell of the first of four granules, is theirs: it is where an access looks anyway, and
+//! the second cell of the first of four granules, is theirs, and the same bit in the second granule's says
+//! that they need it (see `alone`): it is where an access looks anyway, and
 //! waiting for memory is what most of the time goes to where accesses go here and there.
 //!
 //! The site may stand for several, each with some of the bytes: see `joined`.

@@ -76,19 +76,30 @@ pub struct Locked {
 impl Locked {
     #[inline(always)]
     pub fn new(granule: Granule) -> Locked {
+        if granule.is_everyones() {
+            lock(granule.lock());
+            // Meanwhile the memory may have become new, and somebody's own.
+            if granule.is_everyones() {
+                return Locked { granule, alone: false };
+            }
+            unlock(granule.lock());
+        }
         match alone::enter(granule.owner()) {
             true => Locked { granule, alone: true },
-            false => Locked::of_everyone(granule),
+            false => Locked::of_others(granule),
         }
     }
 
-    #[inline]
-    fn of_everyone(granule: Granule) -> Locked {
+    #[cold]
+    #[inline(never)]
+    fn of_others(granule: Granule) -> Locked {
         loop {
             if alone::is_everyones(granule.owner()) {
                 lock(granule.lock());
-                // Meanwhile the memory may have become new, and somebody's own.
                 if alone::is_everyones(granule.owner()) {
+                    // From now on the group says so itself.
+                    let mark = granule.everyones();
+                    mark.store(mark.load(Ordering::Relaxed) | LOCK, Ordering::Release);
                     return Locked { granule, alone: false };
                 }
                 unlock(granule.lock());
@@ -112,7 +123,8 @@ impl Locked {
 
     #[inline(always)]
     pub fn set(&mut self, first: u64, second: u64) {
-        let lock = if self.granule.has_lock() && !self.alone { LOCK } else { 0 };
+        // Of its group's four, the first has the lock's bit and the second says that there is one.
+        let lock = if self.granule.has_bit() && !self.alone { LOCK } else { 0 };
         // Shared nodes are read without the lock, and so are the cells beside.
         self.granule.second().store(second | lock, Ordering::Release);
         self.granule.first().store(first, Ordering::Release);
@@ -453,9 +465,12 @@ pub fn give_back(chunk: &'static Chunk, range: std::ops::Range<usize>) {
             continue;
         }
         let groups = (start..start + REGION_GRANULES).step_by(GROUP);
-        let locks = groups.map(|at| shadow::granule_at(chunk, at).lock());
+        let locks = groups.clone().map(|at| shadow::granule_at(chunk, at).lock());
         locks.clone().for_each(lock);
         alone::give_back(region.owner());
+        for at in groups {
+            unlock(shadow::granule_at(chunk, at).everyones());
+        }
         locks.for_each(unlock);
     }
 }

@@ -18,6 +18,7 @@ use std::arch::global_asm;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::alone;
+use super::cell::LOCK;
 use super::granule::GROUP;
 use crate::common::real::raw_mmap;
 
@@ -63,14 +64,14 @@ pub struct Chunk {
     /// its shadow may be dropped without looking.
     lists: [AtomicU32; PAGES],
     objects: [AtomicU32; PAGES],
-    /// Who may change the granules of a region without a lock: see `alone`.
-    owners: [AtomicU16; REGIONS],
-    /// How often a region was taken away from its owner.
-    taken: AtomicU32,
     /// Two more cells, when the first one's tag says so.
     beside: [[AtomicU64; 2]; GRANULES],
     /// Whether any granule of a page had such cells: only then is there something to drop.
     had_beside: [AtomicBool; PAGES],
+    /// Who may change the granules of a region without a lock: see `alone`.
+    owners: [AtomicU16; REGIONS],
+    /// How often a region was taken away from its owner.
+    taken: AtomicU32,
 }
 
 // The table; inline code looks here, too. It is there from the start, all zeros that cost nothing, so
@@ -154,10 +155,22 @@ impl Granule {
         &self.chunk.cells[self.index & !(GROUP - 1)][1]
     }
 
-    /// Whether the group's lock is in this granule.
+    /// Where the granule's group says, by the lock's bit, that everyone may change it under its lock: what
+    /// the owner of its region says as well, without another look.
     #[inline(always)]
-    pub fn has_lock(&self) -> bool {
-        self.index.is_multiple_of(GROUP)
+    pub fn everyones(&self) -> &'static AtomicU64 {
+        &self.chunk.cells[self.index & !(GROUP - 1) | 1][1]
+    }
+
+    #[inline(always)]
+    pub fn is_everyones(&self) -> bool {
+        self.everyones().load(Ordering::Relaxed) & LOCK != 0
+    }
+
+    /// Whether one of the two is in this granule.
+    #[inline(always)]
+    pub fn has_bit(&self) -> bool {
+        self.index % GROUP < 2
     }
 
     /// Asks for the line that an access may need besides the two cells.

@@ -79,20 +79,38 @@ fn together(thread: &mut Thread, cell: u64, new: u64) -> Option<u64> {
     Some(cell::with_site(new | cell & BYTES, site))
 }
 
+/// How much of each block is past, as far as the thread asked: what is past stays past.
+pub type Pasts = [(u32, u32); PASTS];
+pub const PASTS: usize = 16;
+
+#[cold]
+#[inline(never)]
+fn is_found_past(thread: &mut Thread, cell: u64) -> bool {
+    let (slot, time) = segments::slot_and_time(cell);
+    let is_past = slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time;
+    if is_past {
+        let block = cell::block_of(cell);
+        thread.past[block % PASTS] = (block as u32, cell::number_of(cell) as u32);
+    }
+    is_past
+}
+
 /// Whether a cell is the thread's own or known to be ordered before now.
 #[inline(always)]
-fn is_past(thread: &Thread, cell: u64) -> bool {
+fn is_past(thread: &mut Thread, cell: u64) -> bool {
     if (cell ^ thread.now) & BLOCK == 0 {
         return true;
     }
-    let (slot, time) = segments::slot_and_time(cell);
-    slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time
+    let block = cell::block_of(cell);
+    let known = thread.past[block % PASTS];
+    known.0 as usize == block && cell::number_of(cell) <= u64::from(known.1)
+        || is_found_past(thread, cell)
 }
 
 /// What is left of a remembered cell (0: nothing) once `new` is remembered too, as part of `whole`.
 /// `None` when they conflict and are not known to be ordered.
 #[inline(always)]
-fn rest_of(thread: &Thread, cell: u64, new: u64, whole: u64) -> Option<u64> {
+fn rest_of(thread: &mut Thread, cell: u64, new: u64, whole: u64) -> Option<u64> {
     if cell & new & BYTES == 0 {
         return Some(cell);
     }

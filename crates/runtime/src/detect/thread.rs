@@ -73,6 +73,7 @@ pub struct Thread {
     /// The calls that have not returned; while the thread runs, its block knows how many.
     stack: *mut Call,
     pub clocks: Clocks,
+    pub past: super::step::Pasts,
     pub signals: super::signals::Pending,
     top: *mut Call,
     /// Calls beyond the room for them.
@@ -152,6 +153,7 @@ impl Thread {
             detached: false,
             finished: false,
             random: 0,
+            past: [(0, 0); super::step::PASTS],
             signals: super::signals::Pending::new(),
             held_back: super::heap::HeldBack::new(),
             loads: super::loads::Loads::default(),
