@@ -410,8 +410,9 @@ impl<'a> Instantiation<'a> {
         let mut entries = Vec::with_capacity(summary.calls.len());
         // The state at the last call, relative and absolute: mostly the next one's, too.
         let mut last: Option<Entry<'_>> = None;
+        let mut leads_to = None;
         for call in &summary.calls {
-            if self.leads_elsewhere(id, call) {
+            if self.leads_elsewhere(id, call, &mut leads_to) {
                 continue;
             }
             let joins = self.joins.may(call.callee);
