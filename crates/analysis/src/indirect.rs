@@ -36,7 +36,8 @@ impl Instantiation<'_> {
             return false;
         }
         if last.as_ref().is_none_or(|known| known.inst != call.inst) {
-            *last = Some(LeadsTo { inst: call.inst, functions: self.functions_here(id, call.inst) });
+            *last =
+                Some(LeadsTo { inst: call.inst, functions: self.functions_here(id, call.inst) });
         }
         let functions = last.as_ref().and_then(|known| known.functions.as_ref());
         functions.is_some_and(|list| list.binary_search(&call.callee).is_err())
