@@ -121,7 +121,7 @@ pub fn draft_again(
         let scene = known.kept.scene(&known.frame);
         let followed = scene.and_then(|mut scene| scene.followed(&foundation, known, new));
         taken_over.set(followed.is_some());
-        entered("contexts");
+        entered(if followed.is_some() { "accesses" } else { "contexts" });
         followed
     });
     let (draft, seen) = foundation.draft(&instantiation, entered);

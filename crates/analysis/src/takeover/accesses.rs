@@ -85,7 +85,9 @@ impl KnownAccesses {
         instantiation: &Instantiation<'_>,
     ) -> Option<Vec<GuardedAccess>> {
         let captures = || instantiation.captures.iter().any(|fields| !fields.is_empty());
-        if self.same.get(function.index()) != Some(&true) || captures() {
+        // What works on futures asks of allocations where they were written.
+        let machinery = || instantiation.effects.futures.is_machinery(function);
+        if self.same.get(function.index()) != Some(&true) || captures() || machinery() {
             return None;
         }
         let summary = &instantiation.summaries[function.index()];
