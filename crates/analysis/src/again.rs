@@ -7,8 +7,10 @@
 //! can tell the difference. When all summaries are what they were, and no function with other details
 //! was looked into after that ([`crate::bodies`]), then so is what was found.
 //!
-//! May miss: nothing. An edit that adds, removes or reorders instructions makes another skeleton, and
-//! is checked as a whole.
+//! An edit that adds, removes or reorders instructions makes another skeleton. From the summaries on it is
+//! checked as a whole, but for contexts and accesses that are what they were ([`crate::takeover`]).
+//!
+//! May miss: nothing.
 
 use std::cell::Cell;
 use std::hash::Hash;

@@ -66,20 +66,26 @@ impl Instantiation<'_> {
         let makers: Vec<&[ContextId]> = ids.chunk_by(|a, b| maker(a) == maker(b)).collect();
         // A batch at a time, so that not all contexts' copies are in memory at once.
         for batch in makers.chunks(BATCH) {
-            let found: Vec<Vec<GuardedAccess>> = batch
+            let found: Vec<(Vec<GuardedAccess>, bool)> = batch
                 .par_iter()
                 .map(|contexts| {
                     if let Some(known) = known.of(maker(&contexts[0]), self) {
-                        return known;
+                        return (known, true);
                     }
                     let mut made = Made::default();
                     for &id in *contexts {
                         self.accesses_in(id, &mut made);
                     }
-                    made.into_accesses()
+                    (made.into_accesses(), false)
                 })
                 .collect();
-            found.into_iter().flatten().for_each(|access| distinct.add(access));
+            for (accesses, is_known) in found {
+                match is_known {
+                    // Their parts are shared already.
+                    true => distinct.accesses.extend(accesses),
+                    false => accesses.into_iter().for_each(|access| distinct.add(access)),
+                }
+            }
             distinct.rest();
         }
         self.accesses = distinct.accesses;

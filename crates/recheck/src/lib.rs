@@ -8,8 +8,8 @@
 //! that changed are lowered and viewed; when their views are what they were, the report is the kept
 //! draft with the new places in it, and nothing is analysed. When they are not, the other units'
 //! modules are there already; and where the edit has only changed what is computed or compared, the
-//! engine looks whether it comes to what it has come to before
-//! ([`draft_again`](racewarden_analysis::draft_again)).
+//! engine looks whether it comes to what it has come to before, and where it has changed more than
+//! that, whether contexts are what they were ([`draft_again`](racewarden_analysis::draft_again)).
 //!
 //! A kept file that is damaged, foreign or of another engine is as good as none. What cannot be kept
 //! is made again: a cache never changes a result, and never fails a check.
