@@ -120,7 +120,7 @@ pub fn draft_again(
     entered("taking over");
     let taken_over = Cell::new(false);
     let instantiation = foundation.instantiate_from(&|new| {
-        let scene = known.kept.scene(&known.frame);
+        let scene = foundation.is_kept().then(|| known.kept.scene(&known.frame)).flatten();
         let followed = scene.and_then(|mut scene| scene.followed(&foundation, known, new));
         taken_over.set(followed.is_some());
         entered(if followed.is_some() { "accesses" } else { "contexts" });
@@ -130,8 +130,11 @@ pub fn draft_again(
     entered("keeping");
     foundation.keep(known, &before, &draft, &seen);
     // What was taken over will be from the same scene again.
-    if !taken_over.get() {
-        known.kept.keep_scene(&known.frame, &Scene::new(&foundation, known, &instantiation));
+    if !taken_over.get()
+        && foundation.is_kept()
+        && let Some(scene) = Scene::new(&foundation, known, &instantiation)
+    {
+        known.kept.keep_scene(&known.frame, &scene);
     }
     (draft, false)
 }
@@ -155,9 +158,14 @@ struct Again {
 }
 
 impl Foundation<'_> {
-    fn keep(&self, known: &Known<'_>, before: &Digest, draft: &Draft, seen: &[FunctionId]) {
+    /// Whether summaries, and what is made of them, are not too large to be kept.
+    fn is_kept(&self) -> bool {
         let threads = self.summaries.iter().map(|summary| summary.possible.threads.len());
-        if known.details.len() != self.summaries.len() || threads.sum::<usize>() > MOST_THREADS {
+        threads.sum::<usize>() <= MOST_THREADS
+    }
+
+    fn keep(&self, known: &Known<'_>, before: &Digest, draft: &Draft, seen: &[FunctionId]) {
+        if known.details.len() != self.summaries.len() || !self.is_kept() {
             return;
         }
         let unasked = self.unasked();

@@ -55,6 +55,10 @@ impl KeptAccesses {
         Some(kept)
     }
 
+    pub fn states(&self) -> &[Path] {
+        &self.states
+    }
+
     /// Those of the functions that make what they made, which are `same`.
     pub fn renamed(self, renaming: &Renaming, named: &Named<'_>, same: Vec<bool>) -> KnownAccesses {
         let states = self.states.iter().map(|state| named.path(state).map(Arc::new)).collect();

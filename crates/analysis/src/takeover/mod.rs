@@ -69,14 +69,16 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// `None` when it is too large to be kept.
     pub(crate) fn new(
         foundation: &Foundation<'_>,
         known: &Known<'_>,
         instantiation: &Instantiation<'_>,
-    ) -> Scene {
+    ) -> Option<Scene> {
         let Foundation { effects, points, graph, sharing, .. } = foundation;
         let same = Renaming::whole(points.locations().objects.len());
-        Scene {
+        Some(Scene {
+            snapshot: Snapshot::new(instantiation)?,
             units: known.units.clone(),
             bodies: known.bodies.clone(),
             checks_errors: effects.checks_errors,
@@ -91,8 +93,7 @@ impl Scene {
             callings: callings(foundation, instantiation, &same),
             accesses: accesses(foundation, &same),
             seen: instantiation.bodies.seen().collect(),
-            snapshot: Snapshot::new(instantiation),
-        }
+        })
     }
 
     /// The contexts of the program as it is now, if they are those that are kept. Nothing was followed in
@@ -211,10 +212,9 @@ fn runs_at_end(foundation: &Foundation<'_>) -> bool {
 
 /// Whether operands in the function are followed to find its contexts.
 fn is_followed(foundation: &Foundation<'_>, id: FunctionId) -> bool {
-    let Foundation { points, graph, summaries, .. } = foundation;
+    let Foundation { points, summaries, .. } = foundation;
     let summary = &summaries[id.index()];
-    graph.may_start[id.index()]
-        || !summary.creates.is_empty()
+    !summary.creates.is_empty()
         || summary.calls.iter().any(|call| points.callees((id, call.inst)).len() > 1)
 }
 

@@ -33,6 +33,9 @@ pub struct Snapshot {
 
 type Number = u32;
 
+/// Threads in all states that are kept.
+const MOST_THREADS: usize = 200_000;
+
 #[derive(Serialize, Deserialize)]
 struct KeptContext {
     function: FunctionId,
@@ -86,8 +89,9 @@ impl<T: Eq + Hash + Clone> Table<T> {
 }
 
 impl Snapshot {
-    /// The contexts, and the roots as they were when all contexts had been followed.
-    pub fn new(instantiation: &Instantiation<'_>) -> Self {
+    /// The contexts, and the roots as they were when all contexts had been followed. `None` when their
+    /// states have too many threads: each state is written down whole.
+    pub fn new(instantiation: &Instantiation<'_>) -> Option<Self> {
         let (mut states, mut arguments) = (Table::new(), Table::new());
         let (mut places, mut chains) = (Table::new(), Table::new());
         let contexts = instantiation
@@ -109,9 +113,14 @@ impl Snapshot {
             .collect();
         let roots = instantiation.followed_roots.iter();
         let roots = roots.map(|root| KeptRoot::new(root, &mut states)).collect();
+        let accesses = KeptAccesses::new(instantiation);
+        let own = states.numbers.keys().chain(accesses.iter().flat_map(KeptAccesses::states));
+        if own.map(|state| state.threads.len()).sum::<usize>() > MOST_THREADS {
+            return None;
+        }
         let list = |places: &Arc<[Location]>| places.to_vec();
         let lists = places.into_list().into_iter();
-        Snapshot {
+        Some(Snapshot {
             states: states.into_list(),
             arguments: arguments.into_list(),
             places: lists.map(|own| own.iter().map(|p| p.as_ref().map(list)).collect()).collect(),
@@ -119,8 +128,8 @@ impl Snapshot {
             contexts,
             roots,
             joined: instantiation.joined_contexts,
-            accesses: KeptAccesses::new(instantiation),
-        }
+            accesses,
+        })
     }
 
     /// The contexts under their numbers after the edit; `None` when something has none. `same` says
