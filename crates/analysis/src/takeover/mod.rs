@@ -25,6 +25,7 @@ mod alignment;
 mod renaming;
 mod snapshot;
 
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use racewarden_ir::{FunctionId, Module};
@@ -37,7 +38,7 @@ use crate::callgraph::effects_of_call;
 use crate::check::Foundation;
 use crate::contexts::Instantiation;
 use crate::effects::{Effect, HandlerKind};
-use crate::pointsto::{Beside, CallSite, KeptPoints, Lengths};
+use crate::pointsto::{Beside, CallSite, KeptPoints};
 use crate::summary::{Access, Call, Create, Exit, States, Summary, hash_state};
 use crate::sym::Sym;
 use crate::view::{Bytes, Digest};
@@ -160,28 +161,33 @@ impl Scene {
         foundation: &Foundation<'_>,
         known: &Known<'_>,
         edited: &[FunctionId],
-    ) -> Option<(Renaming, Renaming, FxHashMap<FunctionId, (usize, usize)>)> {
+    ) -> Option<(Renaming, Renaming, Lengths)> {
         let program = foundation.program;
         let mut modules: FxHashMap<u32, Module> = FxHashMap::default();
         let (mut forth, mut back) = (Renaming::default(), Renaming::default());
-        let mut lengths = FxHashMap::default();
+        let mut lengths = Lengths::default();
         for id in edited {
             let unit = *program.function_units.get(id.index())?;
-            if !modules.contains_key(&unit) {
-                modules.insert(unit, known.kept.module(self.units.get(unit as usize)?)?);
-            }
-            let module = &modules[&unit];
+            let module = match modules.entry(unit) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    new.insert(known.kept.module(self.units.get(unit as usize)?)?)
+                }
+            };
             let body = program.module.function(*id);
             let symbol = program.module.name_text(body.name);
             let before = module.function(module.function_by_symbol(symbol)?);
-            let (there, here) = alignment::aligned((before, module), (body, &program.module));
-            lengths.insert(*id, (before.instructions.len(), program.length(*id) as usize));
+            let (there, here) = alignment::aligned((before, &*module), (body, &program.module));
+            lengths.insert(*id, (before.instructions.len(), body.instructions.len()));
             forth.insts.insert(*id, there);
             back.insts.insert(*id, here);
         }
         Some((forth, back, lengths))
     }
 }
+
+/// How many instructions edited functions had and have.
+type Lengths = FxHashMap<FunctionId, (usize, usize)>;
 
 /// Functions that may have been edited for contexts to be taken over.
 const MOST_EDITED: usize = 64;
