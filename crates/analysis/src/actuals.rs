@@ -95,6 +95,11 @@ impl Formals {
         self.masks.iter().zip(&graph.may_start).map(of).collect()
     }
 
+    /// The formals that matter of each function, as bits.
+    pub fn masks(&self) -> &[u64] {
+        &self.masks
+    }
+
     pub fn matters(&self, function: FunctionId, index: u32) -> bool {
         self.masks.get(function.index()).is_none_or(|mask| mask & bit(index) != 0)
     }

@@ -7,13 +7,16 @@
 //! can tell the difference. When all summaries are what they were, and no function with other details
 //! was looked into after that ([`crate::bodies`]), then so is what was found.
 //!
-//! May miss: nothing. An edit that adds, removes or reorders instructions makes another skeleton, and
-//! is checked as a whole.
+//! An edit that adds, removes or reorders instructions makes another skeleton. From the summaries on it is
+//! checked as a whole, but for contexts and accesses that are what they were ([`crate::takeover`]).
+//!
+//! May miss: nothing.
 
+use std::cell::Cell;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use racewarden_ir::{FunctionId, Op, Program};
+use racewarden_ir::{FunctionId, Module, Op, Program};
 use racewarden_models::Models;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,6 +31,7 @@ use crate::effects::Effect;
 use crate::flow::Env;
 use crate::pointsto::CallSite;
 use crate::summary::Summary;
+use crate::takeover::Scene;
 use crate::view::{Bytes, Digest};
 
 /// What is known of a program before it is checked, and what earlier checks have left.
@@ -36,6 +40,12 @@ pub struct Known<'a> {
     pub skeleton: Digest,
     /// The digests of the functions' details.
     pub details: Vec<Digest>,
+    /// The digest of all that a check depends on but what functions do.
+    pub frame: Digest,
+    /// The digests of all that functions do.
+    pub bodies: Vec<Digest>,
+    /// Under which names the units' modules are kept.
+    pub units: Vec<String>,
     pub kept: &'a dyn Kept,
 }
 
@@ -45,6 +55,9 @@ pub trait Kept {
     fn keep_summaries(&self, key: &Digest, summaries: &Summaries);
     fn found(&self, key: &Digest) -> Option<Found>;
     fn keep_found(&self, key: &Digest, found: &Found);
+    fn scene(&self, key: &Digest) -> Option<Scene>;
+    fn keep_scene(&self, key: &Digest, scene: &Scene);
+    fn module(&self, name: &str) -> Option<Module>;
 }
 
 /// A program's summaries, as far as a later check asks for them.
@@ -104,9 +117,25 @@ pub fn draft_again(
         return (found.draft, true);
     }
     foundation.summaries = foundation.summarise();
-    let (draft, seen) = foundation.draft(entered);
+    entered("taking over");
+    let taken_over = Cell::new(false);
+    let instantiation = foundation.instantiate_from(&|new| {
+        let scene = foundation.is_kept().then(|| known.kept.scene(&known.frame)).flatten();
+        let followed = scene.and_then(|mut scene| scene.followed(&foundation, known, new));
+        taken_over.set(followed.is_some());
+        entered(if followed.is_some() { "accesses" } else { "contexts" });
+        followed
+    });
+    let (draft, seen) = foundation.draft(&instantiation, entered);
     entered("keeping");
     foundation.keep(known, &before, &draft, &seen);
+    // What was taken over will be from the same scene again.
+    if !taken_over.get()
+        && foundation.is_kept()
+        && let Some(scene) = Scene::new(&foundation, known, &instantiation)
+    {
+        known.kept.keep_scene(&known.frame, &scene);
+    }
     (draft, false)
 }
 
@@ -129,9 +158,14 @@ struct Again {
 }
 
 impl Foundation<'_> {
-    fn keep(&self, known: &Known<'_>, before: &Digest, draft: &Draft, seen: &[FunctionId]) {
+    /// Whether summaries, and what is made of them, are not too large to be kept.
+    fn is_kept(&self) -> bool {
         let threads = self.summaries.iter().map(|summary| summary.possible.threads.len());
-        if known.details.len() != self.summaries.len() || threads.sum::<usize>() > MOST_THREADS {
+        threads.sum::<usize>() <= MOST_THREADS
+    }
+
+    fn keep(&self, known: &Known<'_>, before: &Digest, draft: &Draft, seen: &[FunctionId]) {
+        if known.details.len() != self.summaries.len() || !self.is_kept() {
             return;
         }
         let unasked = self.unasked();

@@ -19,6 +19,7 @@ use crate::naming::Naming;
 use crate::sharing::{self, Sharing};
 use crate::state::{CreateId, Path, Released};
 use crate::summary::{Exit, Summary};
+use crate::takeover::Followed;
 use crate::{notes, pairs, pointsto, ranking};
 
 #[derive(Debug, Clone, Default)]
@@ -38,8 +39,8 @@ pub(crate) struct Foundation<'a> {
     pub graph: CallGraph,
     pub sharing: Sharing,
     pub reachable: Vec<bool>,
-    starts: Vec<FunctionId>,
-    exported: Vec<FunctionId>,
+    pub starts: Vec<FunctionId>,
+    pub exported: Vec<FunctionId>,
     pub summaries: Vec<Arc<Summary>>,
 }
 
@@ -70,7 +71,9 @@ pub fn draft(
     if let Some(draft) = without_start(program, options) {
         return draft;
     }
-    Foundation::new(program, models, options, entered).draft(entered).0
+    let foundation = Foundation::new(program, models, options, entered);
+    entered("contexts");
+    foundation.draft(&foundation.instantiate(), entered).0
 }
 
 /// The draft of a program that cannot be started.
@@ -382,18 +385,20 @@ impl<'a> Foundation<'a> {
     }
 
     /// What is found from the summaries on, and the functions that were looked into for it.
-    pub fn draft(&self, entered: &dyn Fn(&'static str)) -> (Draft, Vec<FunctionId>) {
-        entered("contexts");
-        let instantiation = self.instantiate();
+    pub fn draft(
+        &self,
+        instantiation: &Instantiation<'_>,
+        entered: &dyn Fn(&'static str),
+    ) -> (Draft, Vec<FunctionId>) {
         entered("digests");
-        let whole = Whole::new(&instantiation);
+        let whole = Whole::new(instantiation);
         entered("pairs");
         let pairs = pairs::find(&instantiation.accesses, &whole);
         entered("words");
-        let naming = Naming::new(&instantiation);
+        let naming = Naming::new(instantiation);
         let mut draft = ranking::draft(&pairs, &instantiation.accesses, &whole, &naming);
         let threaded = instantiation.threads.roots.len() > 1;
-        draft.notes = notes::collect(&instantiation, &naming, &self.reachable, threaded);
+        draft.notes = notes::collect(instantiation, &naming, &self.reachable, threaded);
         draft.notes.extend(left_out(&pairs, &naming));
         let stats = [
             (
@@ -403,7 +408,7 @@ impl<'a> Foundation<'a> {
             ("threads", instantiation.threads.roots.len()),
             ("accesses", instantiation.accesses.len()),
             ("contexts", instantiation.contexts.len()),
-            ("largest-state", largest_state(&instantiation)),
+            ("largest-state", largest_state(instantiation)),
             ("places-compared", pairs.compared as usize),
             ("unresolved-calls", self.graph.unresolved.len()),
         ];
@@ -416,6 +421,14 @@ impl<'a> Foundation<'a> {
     }
 
     pub fn instantiate(&self) -> Instantiation<'_> {
+        self.instantiate_from(&|_| None)
+    }
+
+    /// `followed` may know all contexts already.
+    pub fn instantiate_from(
+        &self,
+        followed: &dyn Fn(&Instantiation<'_>) -> Option<Followed>,
+    ) -> Instantiation<'_> {
         let mut instantiation = Instantiation::new(
             self.program,
             &self.effects,
@@ -425,15 +438,23 @@ impl<'a> Foundation<'a> {
             &self.sharing.shared,
         );
         instantiation.sharing = Some(&self.sharing);
-        instantiation.run(&self.starts, &self.exported);
+        match followed(&instantiation) {
+            Some(known) => instantiation.take_over(known),
+            None => instantiation.follow(&self.starts, &self.exported),
+        }
+        instantiation.finish();
         if !has_weak_access(self.program) {
             return instantiation;
         }
         // Others may come to know these without being ordered after what was done to them.
         let loose = loosely_published(&Whole::new(&instantiation));
         if !loose.is_empty() {
-            for access in instantiation.accesses.iter_mut().filter(|access| access.private) {
-                access.private = !access.locations.iter().any(|at| loose.contains(&at.object));
+            let accesses = (0u32..).zip(&mut instantiation.accesses);
+            for (number, access) in accesses.filter(|(_, access)| access.private) {
+                if access.locations.iter().any(|at| loose.contains(&at.object)) {
+                    access.private = false;
+                    instantiation.loosened.push(number);
+                }
             }
         }
         instantiation

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::actuals::{Actuals, Formals, frames, named};
 use crate::bodies::Bodies;
-use crate::callgraph::CallGraph;
+use crate::callgraph::{CallGraph, effects_of_call};
 use crate::captures::Field;
 use crate::composed::Composed;
 use crate::effects::{Effect, Effects};
@@ -31,7 +31,8 @@ use crate::sharing::Sharing;
 use crate::state::{Chain, Path, chained};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
-use crate::threads::{MAIN, RootId, Threads};
+use crate::takeover::{Followed, KnownAccesses};
+use crate::threads::{MAIN, Root, RootId, Threads};
 
 pub type ContextId = u32;
 
@@ -69,6 +70,8 @@ pub struct Instantiation<'a> {
     pub sharing: Option<&'a Sharing>,
     pub contexts: Vec<Context>,
     pub threads: Threads,
+    /// The roots as they were when all contexts had been followed.
+    pub followed_roots: Vec<Root>,
     pub accesses: Vec<GuardedAccess>,
     /// Whether contexts had to be joined.
     pub joined_contexts: bool,
@@ -84,13 +87,17 @@ pub struct Instantiation<'a> {
     queued_generic: FxHashSet<ContextId>,
     total: usize,
     pub(crate) formals: Formals,
-    joins: Joins,
+    pub(crate) joins: Joins,
     /// Entries of threads whose objects were seen to be deleted.
     pub(crate) deleted: FxHashSet<ContextId>,
     /// An object that only one thread can reach.
     pub(crate) nowhere: Option<ObjectId>,
     /// What the threads of each root were started with.
     pub(crate) captures: Vec<Vec<Field>>,
+    /// Accesses that were taken over, until all are collected.
+    pub(crate) known_accesses: KnownAccesses,
+    /// Accesses that were found not to be private after all, ascending.
+    pub(crate) loosened: Vec<u32>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -150,6 +157,7 @@ impl<'a> Instantiation<'a> {
             sharing: None,
             contexts: Vec::new(),
             threads: Threads::default(),
+            followed_roots: Vec::new(),
             accesses: Vec::new(),
             joined_contexts: false,
             index: FxHashMap::default(),
@@ -165,11 +173,13 @@ impl<'a> Instantiation<'a> {
             deleted: FxHashSet::default(),
             nowhere: shared.iter().position(|shared| !shared).map(|object| object as ObjectId),
             captures: Vec::new(),
+            known_accesses: KnownAccesses::default(),
+            loosened: Vec::new(),
         }
     }
 
     /// Follows the program from its start functions, in order, as one thread.
-    pub fn run(&mut self, starts: &[FunctionId], exported: &[FunctionId]) {
+    pub fn follow(&mut self, starts: &[FunctionId], exported: &[FunctionId]) {
         let mut state = Path::default();
         for (index, &start) in starts.iter().enumerate() {
             if index == 0 {
@@ -201,6 +211,25 @@ impl<'a> Instantiation<'a> {
                 break;
             }
         }
+    }
+
+    /// As if all of this had been followed here.
+    pub fn take_over(&mut self, followed: Followed) {
+        let Followed { contexts, threads, joined, accesses } = followed;
+        self.known_accesses = accesses;
+        self.threads = threads;
+        self.joined_contexts = joined;
+        for (id, context) in (0..).zip(&contexts) {
+            let key = (context.root, context.function);
+            let list = if context.merged { &mut self.generic } else { &mut self.index };
+            list.entry(key).or_default().push(id);
+        }
+        self.contexts = contexts;
+    }
+
+    /// What is found once all contexts are known.
+    pub fn finish(&mut self) {
+        self.followed_roots.clone_from(&self.threads.roots);
         self.mark_ends();
         self.captures = self.find_captures();
         self.share_entries();
@@ -410,8 +439,9 @@ impl<'a> Instantiation<'a> {
         let mut entries = Vec::with_capacity(summary.calls.len());
         // The state at the last call, relative and absolute: mostly the next one's, too.
         let mut last: Option<Entry<'_>> = None;
+        let mut leads_to = None;
         for call in &summary.calls {
-            if self.leads_elsewhere(id, call) {
+            if self.leads_elsewhere(id, call, &mut leads_to) {
                 continue;
             }
             let joins = self.joins.may(call.callee);
@@ -551,6 +581,15 @@ impl<'a> Instantiation<'a> {
 
     pub(crate) fn is_repeated(&self, function: FunctionId, inst: u32) -> bool {
         self.graph.is_in_cycle(function, inst)
+    }
+
+    /// Whether some call starts a team: its contexts keep all actuals.
+    pub fn has_teams(&self) -> bool {
+        let is_team = |effect: &Effect| matches!(effect, Effect::Create { extent, .. } if extent.many && extent.joins);
+        self.graph.create_sites.iter().any(|site| match self.bodies.callee(*site) {
+            Some(callee) => effects_of_call(self.effects, self.points, *site, callee).any(is_team),
+            None => true,
+        })
     }
 
     pub fn function_of(&self, frame: Frame) -> FunctionId {

@@ -75,6 +75,11 @@ pub struct Distinct {
 }
 
 impl Distinct {
+    /// States that are equal to this one are to be one with it in memory.
+    pub fn know(&mut self, state: &Arc<Path>) {
+        self.states.insert(state.clone());
+    }
+
     pub fn add(&mut self, mut access: GuardedAccess) {
         let threads = &mut self.threads;
         access.state = shared(&mut self.states, &mut self.last_state, &access.state, |state| {

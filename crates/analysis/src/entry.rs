@@ -56,6 +56,11 @@ impl Joins {
         Joins(may)
     }
 
+    /// By function.
+    pub fn all(&self) -> &[bool] {
+        &self.0
+    }
+
     pub fn may(&self, function: FunctionId) -> bool {
         self.0.get(function.index()).is_none_or(|may| *may)
     }

@@ -16,6 +16,7 @@ use crate::entry::{entry_state, without_handles};
 use crate::flow::{KEPT, kept_by};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
+use crate::summary::Access;
 use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
 
@@ -25,6 +26,8 @@ pub struct GuardedAccess {
     pub context: ContextId,
     pub function: FunctionId,
     pub inst: u32,
+    /// Its number among the accesses of the function's summary.
+    pub number: u32,
     pub kind: AccessKind,
     pub size: u64,
     pub atomic: bool,
@@ -52,6 +55,8 @@ impl Instantiation<'_> {
     /// The accesses of all contexts, each that differs in anything that matters once.
     pub(crate) fn collect(&mut self) {
         let mut distinct = Distinct::default();
+        let known = std::mem::take(&mut self.known_accesses);
+        known.states().for_each(|state| distinct.know(state));
         let maker = |id: &ContextId| {
             let context = &self.contexts[*id as usize];
             (context.root, context.function)
@@ -61,17 +66,26 @@ impl Instantiation<'_> {
         let makers: Vec<&[ContextId]> = ids.chunk_by(|a, b| maker(a) == maker(b)).collect();
         // A batch at a time, so that not all contexts' copies are in memory at once.
         for batch in makers.chunks(BATCH) {
-            let found: Vec<Vec<GuardedAccess>> = batch
+            let found: Vec<(Vec<GuardedAccess>, bool)> = batch
                 .par_iter()
                 .map(|contexts| {
+                    if let Some(known) = known.of(maker(&contexts[0]), self) {
+                        return (known, true);
+                    }
                     let mut made = Made::default();
                     for &id in *contexts {
                         self.accesses_in(id, &mut made);
                     }
-                    made.into_accesses()
+                    (made.into_accesses(), false)
                 })
                 .collect();
-            found.into_iter().flatten().for_each(|access| distinct.add(access));
+            for (accesses, is_known) in found {
+                match is_known {
+                    // Their parts are shared already.
+                    true => distinct.accesses.extend(accesses),
+                    false => accesses.into_iter().for_each(|access| distinct.add(access)),
+                }
+            }
             distinct.rest();
         }
         self.accesses = distinct.accesses;
@@ -92,10 +106,8 @@ impl Instantiation<'_> {
         let mut states: FxHashMap<*const Path, Arc<Path>> = FxHashMap::default();
         // Most accesses of a function are through few pointers.
         let mut known: FxHashSet<Arc<[Location]>> = FxHashSet::default();
-        for access in &summary.accesses {
-            let address =
-                access.address.as_ref().and_then(|sym| sym.substitute(&|atom| self.bind(id, atom)));
-            let address = address.map(|address| self.resolve(&address));
+        for (number, access) in (0u32..).zip(&summary.accesses) {
+            let address = self.address(id, access);
             let mut locations = address
                 .as_ref()
                 .and_then(|sym| self.locations_of(sym))
@@ -136,9 +148,10 @@ impl Instantiation<'_> {
                 context: id,
                 function,
                 inst: access.inst,
+                number,
                 kind: access.kind,
                 size: access.size,
-                atomic: access.atomic || self.effects.futures.counts_references(function),
+                atomic: self.is_atomic(function, access),
                 address,
                 locations: shared_places(&mut known, locations),
                 state,
@@ -146,6 +159,16 @@ impl Instantiation<'_> {
             };
             made.add(access.operand, found);
         }
+    }
+
+    /// The access's address in the context, if it has a name there.
+    pub(crate) fn address(&self, id: ContextId, access: &Access) -> Option<Sym> {
+        let address = access.address.as_ref()?.substitute(&|atom| self.bind(id, atom))?;
+        Some(self.resolve(&address))
+    }
+
+    pub(crate) fn is_atomic(&self, function: FunctionId, access: &Access) -> bool {
+        access.atomic || self.effects.futures.counts_references(function)
     }
 
     /// Whether this stands for something that has run once, and for no lock that anybody holds.

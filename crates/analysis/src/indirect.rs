@@ -15,23 +15,52 @@ use crate::sym::{Atom, LOCAL};
 /// Loads and casts between an argument and the function that is called.
 const MAX_STEPS: usize = 8;
 
+/// Where a call leads in a context.
+pub(crate) struct LeadsTo {
+    inst: u32,
+    functions: Option<Vec<FunctionId>>,
+}
+
 impl Instantiation<'_> {
     /// Whether the call, which may lead to several functions, does not lead to this one when it is
-    /// made in the context.
-    pub(crate) fn leads_elsewhere(&self, id: ContextId, call: &Call) -> bool {
+    /// made in the context. A call is listed once for each function that it may lead to, one after the
+    /// other; `last` is what is known of the one that was asked for last.
+    pub(crate) fn leads_elsewhere(
+        &self,
+        id: ContextId,
+        call: &Call,
+        last: &mut Option<LeadsTo>,
+    ) -> bool {
         let function = self.contexts[id as usize].function;
         if self.points.callees((function, call.inst)).len() < 2 {
             return false;
         }
-        let Some(callee) = self.bodies.callee((function, call.inst)) else { return false };
-        let (Callee::Indirect(target) | Callee::Virtual { function: target, .. }) = callee else {
-            return false;
+        if last.as_ref().is_none_or(|known| known.inst != call.inst) {
+            *last =
+                Some(LeadsTo { inst: call.inst, functions: self.functions_here(id, call.inst) });
+        }
+        let functions = last.as_ref().and_then(|known| known.functions.as_ref());
+        functions.is_some_and(|list| list.binary_search(&call.callee).is_err())
+    }
+
+    /// The functions that the call leads to in the context, sorted; `None` when that is not known.
+    fn functions_here(&self, id: ContextId, inst: u32) -> Option<Vec<FunctionId>> {
+        let function = self.contexts[id as usize].function;
+        let (Callee::Indirect(target) | Callee::Virtual { function: target, .. }) =
+            self.bodies.callee((function, inst))?
+        else {
+            return None;
         };
         let body = self.bodies.of(function);
-        let Some(found) = self.targets_here(id, body, target, MAX_STEPS) else { return false };
+        let found = self.targets_here(id, body, target, MAX_STEPS)?;
         let objects = &self.points.locations().objects;
-        let is = |at: &Location| objects[at.object as usize] == ObjectKind::Function(call.callee);
-        !found.is_empty() && !found.iter().any(is)
+        let named = found.iter().filter_map(|at| match objects[at.object as usize] {
+            ObjectKind::Function(function) => Some(function),
+            _ => None,
+        });
+        let mut functions: Vec<FunctionId> = named.collect();
+        functions.sort_unstable();
+        (!found.is_empty()).then_some(functions)
     }
 
     /// Where the value may point in the context; `None` when nothing better is known than by the

@@ -163,9 +163,25 @@ impl Summary {
 
 /// The states that a summary mentions: many things are done in one state, which is hashed once.
 #[derive(Default)]
-struct States(FxHashMap<*const Path, usize>);
+pub struct States(FxHashMap<*const Path, usize>);
 
 impl States {
+    /// As `hash`, for the state under other names; `None` when it has none.
+    pub fn hash_renamed(
+        &mut self,
+        state: &Arc<Path>,
+        bytes: &mut Bytes,
+        rename: &dyn Fn(&Path) -> Option<Path>,
+    ) -> Option<()> {
+        let next = self.0.len();
+        let number = *self.0.entry(Arc::as_ptr(state)).or_insert(next);
+        number.hash(bytes);
+        if number == next {
+            hash_state(&rename(state)?, bytes);
+        }
+        Some(())
+    }
+
     fn hash(&mut self, state: &Arc<Path>, bytes: &mut Bytes) {
         let next = self.0.len();
         let number = *self.0.entry(Arc::as_ptr(state)).or_insert(next);
@@ -177,7 +193,7 @@ impl States {
 }
 
 /// All that is known in the state: its own hash stands for threads by a number that is quick to make.
-fn hash_state(state: &Path, bytes: &mut Bytes) {
+pub fn hash_state(state: &Path, bytes: &mut Bytes) {
     // Taken apart so that a part added to the state is not forgotten here.
     let Path {
         held,

@@ -48,6 +48,14 @@ pub struct Expr {
     depth: u8,
 }
 
+impl Expr {
+    /// The same operation on other operands.
+    pub fn with(&self, operand: impl Fn(&Sym) -> Option<Sym>) -> Option<Expr> {
+        let operands = [operand(&self.operands[0])?, operand(&self.operands[1])?];
+        Some(Expr { op: self.op, operands, depth: self.depth })
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Sym {
     pub offset: i64,

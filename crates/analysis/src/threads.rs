@@ -20,7 +20,7 @@ pub const MAIN: RootId = 0;
 /// Stands for whichever exported function a thread from outside calls.
 const OUTSIDE: FunctionId = FunctionId(u32::MAX - 1);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Root {
     /// `None` for the program's start.
     pub create: Option<CreateId>,

@@ -41,6 +41,8 @@ pub struct View {
     /// The digest of everything but details: operators and numbers in computations, comparisons and
     /// choices, and numbers passed. Instructions have their own numbers in it.
     pub skeleton: Digest,
+    /// The digest of everything but what functions do.
+    pub frame: Digest,
     pub places: Places,
 }
 
@@ -67,6 +69,7 @@ struct FunctionPlaces {
     /// its number, for those that were put here from other functions.
     inlined: Vec<(u32, Vec<Position>)>,
     details: Digest,
+    body: Digest,
 }
 
 impl Places {
@@ -74,6 +77,12 @@ impl Places {
     pub fn details(&self, symbol: &str) -> Option<Digest> {
         let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
         Some(self.functions[found].details)
+    }
+
+    /// The digest of all that the function does.
+    pub fn body(&self, symbol: &str) -> Option<Digest> {
+        let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
+        Some(self.functions[found].body)
     }
 
     /// Where the instruction with this number in the view stands, or so many calls further out; the
@@ -153,7 +162,9 @@ pub fn view(module: &Module, modelled: &(dyn Fn(&str) -> bool + Sync)) -> Option
                 .collect();
             let symbol = module.name_text(function.name).to_owned();
             let details = details(function, &|id| plain[id.index()]);
-            places.functions.push(FunctionPlaces { symbol, own, instructions, inlined, details });
+            let body = Viewer::new(module, None).body(function);
+            let own = FunctionPlaces { symbol, own, instructions, inlined, details, body };
+            places.functions.push(own);
         }
     }
     places.functions.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -162,7 +173,8 @@ pub fn view(module: &Module, modelled: &(dyn Fn(&str) -> bool + Sync)) -> Option
         || Viewer::new(module, None).digest(&|function| numbers(function, module)),
         || Viewer::new(module, Some(&plain)).digest(&own_numbers),
     );
-    Some(View { digest, skeleton, places })
+    let frame = Viewer::new(module, None).outline();
+    Some(View { digest, skeleton, frame, places })
 }
 
 /// The numbers that the function itself has.
@@ -324,6 +336,22 @@ impl<'a> Viewer<'a> {
         self.hash.finalize().into()
     }
 
+    fn body(mut self, function: &Function) -> Digest {
+        self.function(function, &own_numbers(function));
+        self.hash.finalize().into()
+    }
+
+    /// The digest of everything but what functions do.
+    fn outline(mut self) -> Digest {
+        self.frame();
+        for function in &self.module.functions {
+            self.signature(function);
+            self.add(function.is_declaration());
+        }
+        self.flush();
+        self.hash.finalize().into()
+    }
+
     fn flush(&mut self) {
         self.hash.update(&self.bytes.0);
         self.bytes.0.clear();
@@ -389,13 +417,13 @@ impl<'a> Viewer<'a> {
 
     fn function(&mut self, function: &Function, numbers: &[u32]) {
         let Function {
-            name,
-            display_name,
-            linkage,
-            result,
-            params,
-            variadic,
-            no_return,
+            name: _,
+            display_name: _,
+            linkage: _,
+            result: _,
+            params: _,
+            variadic: _,
+            no_return: _,
             source: _,
             blocks,
             instructions,
@@ -404,13 +432,7 @@ impl<'a> Viewer<'a> {
             operand_paths,
             inlined: _,
         } = function;
-        self.name(*name);
-        self.name(*display_name);
-        self.add((linkage, result, variadic, no_return, params.len()));
-        for param in params {
-            self.name(param.name);
-            self.add((param.ty, param.by_value));
-        }
+        self.signature(function);
         // Some stages leave very long functions alone.
         self.add(instructions.len() > crate::order::MAX_INSTRUCTIONS);
         self.add(blocks.len());
@@ -436,6 +458,19 @@ impl<'a> Viewer<'a> {
             self.path(function.paths.get(operand.path.index()));
         }
         self.flush();
+    }
+
+    /// All but the body.
+    fn signature(&mut self, function: &Function) {
+        let Function { name, display_name, linkage, result, params, variadic, no_return, .. } =
+            function;
+        self.name(*name);
+        self.name(*display_name);
+        self.add((linkage, result, variadic, no_return, params.len()));
+        for param in params {
+            self.name(param.name);
+            self.add((param.ty, param.by_value));
+        }
     }
 
     fn path(&mut self, path: Option<&racewarden_ir::FieldPath>) {

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use racewarden_analysis::{Found, Kept, Summaries};
+use racewarden_analysis::{Found, Kept, Scene, Summaries};
+use racewarden_ir::Module;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -20,11 +21,13 @@ const MOST_BYTES: u64 = 512 << 20;
 
 /// Where units' views, their modules, whole results, what is taken over by similar programs and what
 /// need not be watched are.
-const FOLDERS: [&str; 6] =
-    ["units", "modules", "results", SUMMARIES, FOUND, crate::unwatched::FOLDER];
+const FOLDERS: [&str; 7] =
+    ["units", MODULES, "results", SUMMARIES, FOUND, SCENES, crate::unwatched::FOLDER];
 
+pub const MODULES: &str = "modules";
 pub const SUMMARIES: &str = "summaries";
 pub const FOUND: &str = "found";
+pub const SCENES: &str = "scenes";
 
 const DIGEST_BYTES: usize = 32;
 
@@ -43,6 +46,11 @@ impl Key {
 
     pub fn from_digest(hash: Sha256) -> Key {
         Key::from_bytes(&hash.finalize().into())
+    }
+
+    /// As it is written down.
+    pub fn name(&self) -> &str {
+        &self.0
     }
 
     pub fn from_bytes(digest: &[u8; DIGEST_BYTES]) -> Key {
@@ -70,6 +78,18 @@ impl Kept for Cache {
 
     fn keep_found(&self, key: &racewarden_analysis::Digest, found: &Found) {
         self.put(FOUND, &Key::from_bytes(key), found);
+    }
+
+    fn scene(&self, key: &racewarden_analysis::Digest) -> Option<Scene> {
+        self.get(SCENES, &Key::from_bytes(key))
+    }
+
+    fn keep_scene(&self, key: &racewarden_analysis::Digest, scene: &Scene) {
+        self.put(SCENES, &Key::from_bytes(key), scene);
+    }
+
+    fn module(&self, name: &str) -> Option<Module> {
+        self.get(MODULES, &Key(name.to_owned()))
     }
 }
 

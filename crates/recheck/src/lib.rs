@@ -8,8 +8,8 @@
 //! that changed are lowered and viewed; when their views are what they were, the report is the kept
 //! draft with the new places in it, and nothing is analysed. When they are not, the other units'
 //! modules are there already; and where the edit has only changed what is computed or compared, the
-//! engine looks whether it comes to what it has come to before
-//! ([`draft_again`](racewarden_analysis::draft_again)).
+//! engine looks whether it comes to what it has come to before, and where it has changed more than
+//! that, whether contexts are what they were ([`draft_again`](racewarden_analysis::draft_again)).
 //!
 //! A kept file that is damaged, foreign or of another engine is as good as none. What cannot be kept
 //! is made again: a cache never changes a result, and never fails a check.
@@ -22,7 +22,7 @@ mod unwatched;
 
 use std::path::PathBuf;
 
-use racewarden_analysis::{Digest, Draft, Known, Options, Place, Spot, View, place_in};
+use racewarden_analysis::{Digest, Draft, Known, Options, Place, Places, Spot, View, place_in};
 use racewarden_bitcode::Error;
 use racewarden_finding::Report;
 use racewarden_ir::{Alias, Function, Module, Program, Value};
@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use cache::{Cache, Key};
+use cache::{Cache, Key, MODULES};
 pub use unwatched::{kept_unwatched, unwatched};
 
 /// What is to be checked.
@@ -92,6 +92,8 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
         return Ok(Checked { report, reused: true });
     }
     let skeleton = result_key(request, &units, |view| view.skeleton);
+    let frame = result_key(request, &units, |view| view.frame);
+    let names = units.iter().map(|unit| unit.key.name().to_owned()).collect();
     let (modules, views): (Vec<Result<Module, Error>>, Vec<Option<View>>) = request
         .units
         .par_iter()
@@ -103,10 +105,11 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
         .unzip();
     let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
     let details = details(request, &program, &views);
+    let bodies = of_functions(&program, &views, |places, symbol| places.body(symbol));
     let Request { models, options, .. } = request;
-    let (draft, reused) = match (skeleton, details) {
-        (Some(skeleton), Some(details)) => {
-            let known = Known { skeleton, details, kept: &cache };
+    let (draft, reused) = match (skeleton, details, frame, bodies) {
+        (Some(skeleton), Some(details), Some(frame), Some(bodies)) => {
+            let known = Known { skeleton, details, frame, bodies, units: names, kept: &cache };
             racewarden_analysis::draft_again(&program, models, options, &known, entered)
         }
         _ => (racewarden_analysis::draft(&program, models, options, entered), false),
@@ -141,11 +144,21 @@ fn details(
     if module.aliases.iter().any(is_disguised) {
         return None;
     }
+    of_functions(program, views, |places, symbol| places.details(symbol))
+}
+
+/// What units say of their functions, by the functions' numbers in the program.
+fn of_functions(
+    program: &Program,
+    views: &[Option<View>],
+    part: impl Fn(&Places, &str) -> Option<Digest> + Sync,
+) -> Option<Vec<Digest>> {
+    let module = &program.module;
     let of = |(body, unit): (&Function, &u32)| {
         if body.is_declaration() {
             return Some(Digest::default());
         }
-        views.get(*unit as usize)?.as_ref()?.places.details(module.name_text(body.name))
+        part(&views.get(*unit as usize)?.as_ref()?.places, module.name_text(body.name))
     };
     module.functions.par_iter().zip(&program.function_units).map(of).collect()
 }
@@ -171,14 +184,14 @@ impl Unit {
         let view = racewarden_analysis::view(&module, &|symbol| request.is_known(symbol));
         if let Some(view) = &view {
             cache.put("units", &key, view);
-            cache.put("modules", &key, &module);
+            cache.put(MODULES, &key, &module);
         }
         Ok(Unit { key, view, module: Some(module) })
     }
 
     /// The unit's module: of one that was known, the kept one.
     fn module(self, path: &PathBuf, request: &Request<'_>, cache: &Cache) -> Result<Module, Error> {
-        match self.module.or_else(|| cache.get("modules", &self.key)) {
+        match self.module.or_else(|| cache.get(MODULES, &self.key)) {
             Some(module) => Ok(module),
             None => racewarden_bitcode::lower_file_flat(path, &request.modelled()),
         }

@@ -1,6 +1,7 @@
 //! A kept result is worth what a new one is: after every edit of a series, the report with a cache
 //! is the report without one, byte for byte.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use common::{check_sources, text};
@@ -94,7 +95,18 @@ impl Project {
     }
 
     fn check(&self, cache: Option<&Path>) -> Checked {
-        check_sources(self.folder.path(), &["table.c", "main.c"], cache)
+        check_sources(self.folder.path(), &["table.c", "main.c"], cache, &|_| {})
+    }
+
+    /// As `compare`, for an edit that nothing but the contexts is reused after; whether they were.
+    fn takes_over(&self, what: &str) -> bool {
+        let taken = Cell::new(false);
+        let entered = |stage: &'static str| taken.set(taken.get() || stage == "accesses");
+        let (sources, cache) = (["table.c", "main.c"], self.path("cache"));
+        let kept = check_sources(self.folder.path(), &sources, Some(&cache), &entered);
+        assert_eq!(text(&kept), text(&self.check(None)), "{what}");
+        assert!(!kept.reused, "{what}");
+        taken.get()
     }
 
     /// Checks with the cache and without, holds one against the other, and says whether a kept
@@ -176,6 +188,36 @@ fn reports_after_edits_are_those_of_a_whole_check() {
     assert!(!project.compare("an edit"));
     project.edit("table.c", "hits = 0", "hits++");
     assert!(project.compare("taken back"));
+}
+
+#[test]
+fn contexts_are_taken_over_when_no_call_was_changed() {
+    let project = Project::new();
+    assert!(!project.takes_over("the first check"));
+    let found = "int found = 0;";
+    project.edit("table.c", found, "int found = 0;\n    hits++;");
+    assert!(project.takes_over("an access"));
+    project.edit("table.c", found, "int more = rows[2].key;\n    int found = more & 0;");
+    assert!(project.takes_over("a variable, after an access"));
+    project.edit("table.c", "\n    hits++;", "");
+    assert!(project.takes_over("an access taken away"));
+    project.edit(
+        "table.c",
+        "    hits = next",
+        "    if (value > 2) rows[0].key++;\n    hits = next",
+    );
+    assert!(project.takes_over("a branch in another function"));
+    project.edit("main.c", "int sum = 0;", "int sum = 0, other = hits;");
+    assert!(!project.takes_over("a variable of who starts threads"));
+
+    project.edit("table.c", "    hits = next", "    get(value);\n    hits = next");
+    assert!(!project.takes_over("a call"));
+    project.edit("table.c", "    pthread_mutex_lock(&lock);\n    rows", "    rows");
+    assert!(!project.takes_over("a lock taken away"));
+    project.edit("table.c", "int hits;", "int hits;\nint *spare = &hits;");
+    assert!(!project.takes_over("a global"));
+    project.edit("table.c", "    get(value);", "    get(value);\n    spare = &rows[1].key;");
+    assert!(!project.takes_over("where a pointer leads"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! set to. Others add and take away statements: accesses, calls, variables, locks. Beside them are such as
 //! do not matter to anything.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use common::{check_sources, text};
@@ -32,6 +33,7 @@ int payload, gate = @closed@, marks[8];
 void tell(int value) {
     payload = value @calculate@ 3;
     marks[value & 7] = @marked@;
+    @told_more@
     atomic_store(&ready, @told@);
 }
 
@@ -53,12 +55,14 @@ long table[64];
 long total, rows, hits;
 
 int parity(int number) {
+    @passed@
     if (number @compares@ @bound@)
         return number & @mask@;
     return 0;
 }
 
 void fill(int half) {
+    @filled@
     if (half) {
         for (int i = @begin@; i < @end@; i++)
             table[i] += i;
@@ -83,6 +87,7 @@ void add(long amount, int mode) {
 }
 
 long *place(long *base, long number) {
+    @placed@
     return (long *)((uintptr_t)base + (uintptr_t)(number * @apart@ + @after@));
 }
 "#,
@@ -136,7 +141,7 @@ int main(void) {
     ),
 ];
 
-const KNOBS: [(&str, &[&str]); 26] = [
+const KNOBS: [(&str, &[&str]); 30] = [
     ("calculate", &["+", "-", "*"]),
     ("told", &["1", "2"]),
     ("waits", &["!=", "==", "<"]),
@@ -161,6 +166,29 @@ const KNOBS: [(&str, &[&str]); 26] = [
     ("opened", &["1", "2", "0"]),
     ("entered", &["1", "2", "0"]),
     ("more", &["", "rows++;", "parity(3);", "long more = amount * 3; total += more;", "fill(0);"]),
+    (
+        "told_more",
+        &[
+            "",
+            "marks[1]++;",
+            "int twice = value * 2; payload = twice;",
+            "long none[2]; none[0] = value; marks[2] = (int)none[0];",
+        ],
+    ),
+    (
+        "filled",
+        &["", "rows++;", "static long calls; calls++;", "long *first = &table[half]; *first = 1;"],
+    ),
+    ("placed", &["", "total++;", "long by = number + 1; number = by - 1;"]),
+    (
+        "passed",
+        &[
+            "",
+            "if (number > 2) hits += number;",
+            "for (int i = 0; i < number; i++) marks[i & 7]--;",
+            "long *to = number ? &total : &rows; ++*to;",
+        ],
+    ),
     ("begins", &["", "local += hits;", "pthread_mutex_lock(&locks[0]); rows--;", "leave();"]),
     (
         "unlocks",
@@ -171,7 +199,7 @@ const KNOBS: [(&str, &[&str]); 26] = [
 /// Another knob, which decides what one unit passes to another.
 const MODES: &[&str] = &["1", "0", "i - 2"];
 
-const EDITS: usize = 60;
+const EDITS: usize = 80;
 
 struct Project {
     folder: tempfile::TempDir,
@@ -204,8 +232,13 @@ impl Project {
         }
     }
 
-    fn check(&self, cache: Option<&Path>) -> Checked {
-        check_sources(self.folder.path(), &UNITS.map(|(name, _)| name), cache)
+    /// The check, and whether contexts were taken over.
+    fn check(&self, cache: Option<&Path>) -> (Checked, bool) {
+        let taken = Cell::new(false);
+        let entered = |stage: &'static str| taken.set(taken.get() || stage == "accesses");
+        let sources = UNITS.map(|(name, _)| name);
+        let checked = check_sources(self.folder.path(), &sources, cache, &entered);
+        (checked, taken.get())
     }
 }
 
@@ -226,11 +259,12 @@ fn reports_after_random_edits_are_those_of_whole_checks() {
     let mut project = Project::new();
     let cache = project.folder.path().join("cache");
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    let (mut reused, mut reports) = (0, std::collections::BTreeSet::new());
+    let (mut reused, mut taken_over, mut reports) = (0, 0, std::collections::BTreeSet::new());
     let mut before = String::new();
     let mut changed = 0;
     for edit in 0..EDITS {
-        let (kept, anew) = (project.check(Some(&cache)), project.check(None));
+        let ((kept, taken), (anew, _)) = (project.check(Some(&cache)), project.check(None));
+        taken_over += usize::from(taken);
         let report = text(&anew);
         assert_eq!(text(&kept), report, "edit {edit}: {:?}", project.chosen);
         reused += usize::from(kept.reused);
@@ -244,5 +278,6 @@ fn reports_after_random_edits_are_those_of_whole_checks() {
     }
     // Otherwise the edits, or the program, show nothing.
     assert!(reused >= 5, "{reused} of {EDITS} were taken over");
+    assert!(taken_over >= 5, "of {EDITS} the contexts of {taken_over} were taken over");
     assert!(reports.len() >= 3 && changed >= 3, "{} reports, {changed} changes", reports.len());
 }

@@ -367,7 +367,8 @@ impl<'a> Scan<'a> {
 
     fn taint_places(&mut self, points: &[Location]) {
         let blob = self.instantiation.points.blob().object;
-        if points.iter().any(|at| at.object == blob) {
+        // Many writes may be to anything; once is enough.
+        if !self.tainted.contains(&blob) && points.iter().any(|at| at.object == blob) {
             self.tainted.extend(self.instantiation.points.blob_objects());
         }
         self.tainted.extend(points.iter().map(|at| at.object));

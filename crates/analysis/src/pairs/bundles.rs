@@ -48,6 +48,7 @@ pub struct Bundles {
     pub list: Vec<Bundle>,
     /// By access.
     spots: Vec<SpotId>,
+    pub spot_count: usize,
 }
 
 impl Bundles {
@@ -86,8 +87,9 @@ impl Bundles {
                 }
             })
             .collect();
-        let spots = kinds.into_iter().map(|(spot, _)| spot).collect();
-        Bundles { list, spots }
+        let spots: Vec<SpotId> = kinds.into_iter().map(|(spot, _)| spot).collect();
+        let spot_count = spots.iter().max().map_or(0, |last| *last as usize + 1);
+        Bundles { list, spots, spot_count }
     }
 
     pub fn spot(&self, access: u32) -> SpotId {

@@ -14,6 +14,7 @@
 mod apart;
 mod bundles;
 mod crowd;
+mod dense;
 mod guards;
 mod spread;
 
@@ -29,6 +30,7 @@ use crate::pointsto::{Location, ObjectId, may_overlap};
 use crate::ranking::score;
 use crate::reaches::{ReachId, Reaches};
 use bundles::{Bundle, BundleId, Bundles, Group, SpotId};
+use dense::Dense;
 use guards::{GuardId, Guards};
 use spread::Spread;
 
@@ -93,6 +95,8 @@ struct Found {
     listed: FxHashSet<SpotId>,
     /// The places that each is in a candidate with.
     partners: FxHashMap<SpotId, Vec<SpotId>>,
+    /// The same once there are enough candidates, to be asked quickly.
+    dense: Dense,
     more: u64,
     left_out: u64,
     looked: u64,
@@ -150,6 +154,16 @@ impl Found {
     fn count(&mut self, digest: usize, pairs: u64) {
         self.excluded.resize(DIGESTS.len(), 0);
         self.excluded[digest] += pairs;
+    }
+
+    /// Notes that the two places are in a candidate with each other.
+    fn list(&mut self, spots: (SpotId, SpotId)) {
+        self.listed.extend([spots.0, spots.1]);
+        if !self.best.contains_key(&spots) {
+            self.partners.entry(spots.0).or_default().push(spots.1);
+            self.partners.entry(spots.1).or_default().push(spots.0);
+            self.dense.add(spots);
+        }
     }
 
     /// Whether a candidate of these two places adds nothing: there are enough, and both are listed.
@@ -399,9 +413,18 @@ impl Search<'_> {
         if left.len().saturating_mul(right.len()) > crowd::MAX_PLAIN {
             return self.crowd(object, (left, right), same, found);
         }
+        let enough = found.best.len() >= MAX_LISTED;
+        if enough {
+            found.dense.begin(self.bundles.spot_count, &found.partners);
+        }
         for (position, a) in left.iter().enumerate() {
             for (later, b) in right.iter().enumerate().skip(if same { position } else { 0 }) {
-                self.group(object, (a, b), same && later == position, found);
+                // As `group` would find, but most pairs of a large object end here.
+                if enough && found.dense.are_apart(a.spot, b.spot) {
+                    found.more += a.members.len() as u64 * b.members.len() as u64;
+                } else {
+                    self.group(object, (a, b), same && later == position, found);
+                }
             }
         }
     }
@@ -479,11 +502,7 @@ impl Search<'_> {
                 found.note(spots.1, 1 << digest);
             }
             None => {
-                found.listed.extend([spots.0, spots.1]);
-                if !found.best.contains_key(&spots) {
-                    found.partners.entry(spots.0).or_default().push(spots.1);
-                    found.partners.entry(spots.1).or_default().push(spots.0);
-                }
+                found.list(spots);
                 found.keep(spots, best);
                 return true;
             }

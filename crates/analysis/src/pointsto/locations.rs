@@ -9,7 +9,7 @@ use racewarden_ir::{FunctionId, GlobalId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ObjectKind {
     Global(GlobalId),
     Function(FunctionId),

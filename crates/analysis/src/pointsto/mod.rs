@@ -10,6 +10,7 @@
 //! stores of less than eight bytes. Both are reported as accesses of unknown origin.
 
 mod build;
+mod kept;
 mod locations;
 mod solve;
 mod steps;
@@ -23,6 +24,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use build::build;
+pub use kept::{Beside, KeptPoints};
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
 use solve::{Key, Node, Solver, keys_meet};
 

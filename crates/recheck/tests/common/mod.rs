@@ -7,8 +7,13 @@ use racewarden_capture::{DirectRequest, capture_inputs};
 use racewarden_models::Models;
 use racewarden_recheck::{Checked, Request, check};
 
-/// Checks these sources of the folder, with the cache or without one.
-pub fn check_sources(folder: &Path, sources: &[&str], cache: Option<&Path>) -> Checked {
+/// Checks these sources of the folder, with the cache or without one; `entered` hears of each stage.
+pub fn check_sources(
+    folder: &Path,
+    sources: &[&str],
+    cache: Option<&Path>,
+    entered: &dyn Fn(&'static str),
+) -> Checked {
     let request = DirectRequest {
         inputs: sources.iter().map(|name| folder.join(name)).collect(),
         cflags: Vec::new(),
@@ -23,7 +28,7 @@ pub fn check_sources(folder: &Path, sources: &[&str], cache: Option<&Path>) -> C
         options: &Options::default(),
         cache: cache.map(Path::to_owned),
     };
-    check(&request, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    check(&request, entered).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The whole report, to be held against another's.

@@ -1,0 +1,126 @@
+//! Which instructions of an edited function are those that it had before.
+//!
+//! Instructions are matched in order, by what they do without what they take (the longest common
+//! subsequence). That a match is right is not needed: what is asked of matched instructions is compared
+//! by whoever takes something over.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use racewarden_ir::{Callee, Function, InstId, Module, Op, Value};
+
+use super::renaming::NONE;
+use crate::cfg::Cfg;
+
+/// Products of lengths past which the middle of a function is not matched.
+const MOST: usize = 16_000_000;
+
+/// The instruction in one number: what it does, names of what it mentions, and whether it is on a cycle.
+/// Numbers of functions, globals, names and types depend on the module, so none of them is in it.
+fn label(op: &Op, module: &Module, in_cycle: bool) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (std::mem::discriminant(op), in_cycle).hash(&mut hash);
+    for operand in op.operands() {
+        value(operand, module, &mut hash);
+    }
+    match op {
+        Op::Load { size, order, volatile, .. } | Op::Store { size, order, volatile, .. } => {
+            (size, order, volatile).hash(&mut hash);
+        }
+        Op::Alloca { size, .. } => size.hash(&mut hash),
+        Op::Address { offset, indices, .. } => {
+            offset.hash(&mut hash);
+            indices.iter().for_each(|(_, scale)| scale.hash(&mut hash));
+        }
+        Op::Call { callee, arguments, .. } => {
+            arguments.len().hash(&mut hash);
+            std::mem::discriminant(callee).hash(&mut hash);
+            if let Callee::Direct(target) = callee {
+                module.name_text(module.function(*target).name).hash(&mut hash);
+            }
+        }
+        _ => {}
+    }
+    hash.finish()
+}
+
+fn value(value: &Value, module: &Module, hash: &mut DefaultHasher) {
+    std::mem::discriminant(value).hash(hash);
+    match value {
+        Value::Arg(argument) => argument.hash(hash),
+        Value::Global(global) => module.name_text(module.global(*global).name).hash(hash),
+        Value::Function(id) => module.name_text(module.function(*id).name).hash(hash),
+        Value::Int { bits, .. } => bits.hash(hash),
+        Value::Offset { base, offset } => {
+            offset.hash(hash);
+            self::value(base, module, hash);
+        }
+        _ => {}
+    }
+}
+
+fn labels(function: &Function, module: &Module) -> Vec<u64> {
+    let cfg = Cfg::new(function);
+    (0..function.instructions.len())
+        .map(|inst| {
+            let in_cycle = cfg.in_cycle[cfg.block_of[inst] as usize];
+            label(&function.inst(InstId::new(inst)).op, module, in_cycle)
+        })
+        .collect()
+}
+
+/// Numbers after the edit by those before it, and the other way round. Copies of parameters passed by
+/// value are numbered after the instructions.
+pub fn aligned(old: (&Function, &Module), new: (&Function, &Module)) -> (Vec<u32>, Vec<u32>) {
+    let (before, after) = (labels(old.0, old.1), labels(new.0, new.1));
+    let params = old.0.params.len().min(new.0.params.len());
+    let mut forth = vec![NONE; before.len() + params];
+    let mut back = vec![NONE; after.len() + params];
+    let mut matched = |a: usize, b: usize| {
+        forth[a] = b as u32;
+        back[b] = a as u32;
+    };
+    let start = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let rest = (&before[start..], &after[start..]);
+    let end = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(|(a, b)| a == b).count();
+    (0..start).for_each(|at| matched(at, at));
+    for (a, b) in middle(&rest.0[..rest.0.len() - end], &rest.1[..rest.1.len() - end]) {
+        matched(start + a, start + b);
+    }
+    for at in 1..=end {
+        matched(before.len() - at, after.len() - at);
+    }
+    for at in 0..params {
+        matched(before.len() + at, after.len() + at);
+    }
+    (forth, back)
+}
+
+/// The longest common subsequence.
+fn middle(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+    if a.len().saturating_mul(b.len()) > MOST {
+        return Vec::new();
+    }
+    let width = b.len() + 1;
+    // How much the parts from here on have in common.
+    let mut common = vec![0u32; (a.len() + 1) * width];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            common[i * width + j] = match a[i] == b[j] {
+                true => common[(i + 1) * width + j + 1] + 1,
+                false => common[(i + 1) * width + j].max(common[i * width + j + 1]),
+            };
+        }
+    }
+    let (mut i, mut j, mut found) = (0, 0, Vec::new());
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            found.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if common[(i + 1) * width + j] >= common[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    found
+}

@@ -1,0 +1,317 @@
+//! Contexts taken over from the program before an edit.
+//!
+//! Which contexts there are follows from what functions call and create, in which states, and from where
+//! pointers lead; not from what functions access or compute. All of that is kept as a [`Scene`], with
+//! the contexts. After an edit it is held against the program as it is now, with the instructions of
+//! edited functions and the objects under their new numbers ([`alignment`], [`renaming`]). When it is
+//! what it was, so are the contexts, and nobody follows them again.
+//!
+//! All numbers rise with the old ones, so whatever order things were looked at in is the order in which
+//! they would be now. What following contexts reads, and what it is held against:
+//!
+//! - who is declared, with which signature, and all globals: the frame of all units, which the scene is
+//!   kept under. Models speak of functions by name, but for the kind of mutexes (`checks_errors`);
+//! - bodies: the digests of functions that were not edited. Of edited ones nothing is read but which
+//!   function a matched instruction calls, whether it is on a cycle (both are part of what instructions
+//!   are matched by), and the calls and creations that are in the summary. Who calls through a pointer to
+//!   several functions, or creates threads, must not have been edited: there operands are followed;
+//! - points-to sets: all of those before the edit ([`crate::pointsto::Beside`]);
+//! - summaries: all but accesses, and actuals that no context keeps;
+//! - of accesses: which formals matter ([`Formals`](crate::actuals::Formals)), and whether something is
+//!   waited for ([`Joins`](crate::entry::Joins)).
+
+mod accesses;
+mod alignment;
+mod renaming;
+mod snapshot;
+
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+use racewarden_ir::{FunctionId, Module};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::again::Known;
+use crate::callgraph::effects_of_call;
+use crate::check::Foundation;
+use crate::contexts::Instantiation;
+use crate::effects::{Effect, HandlerKind};
+use crate::pointsto::{Beside, CallSite, KeptPoints};
+use crate::summary::{Access, Call, Create, Exit, States, Summary, hash_state};
+use crate::sym::Sym;
+use crate::view::{Bytes, Digest};
+pub use accesses::KnownAccesses;
+pub use renaming::{NONE, Named, Renaming};
+pub use snapshot::{Followed, Snapshot};
+
+/// What contexts were made of, and the contexts.
+#[derive(Serialize, Deserialize)]
+pub struct Scene {
+    /// Under which names the units' modules are kept.
+    units: Vec<String>,
+    bodies: Vec<Digest>,
+    checks_errors: bool,
+    starts: Vec<FunctionId>,
+    exported: Vec<FunctionId>,
+    points: KeptPoints,
+    shared: Vec<bool>,
+    may_start: Vec<bool>,
+    create_sites: Vec<CallSite>,
+    formals: Vec<u64>,
+    joins: Vec<bool>,
+    /// Of each function: what contexts are made of, and what accesses are.
+    callings: Vec<Option<Digest>>,
+    accesses: Vec<Option<Digest>>,
+    /// Functions whose details were looked at.
+    seen: Vec<FunctionId>,
+    snapshot: Snapshot,
+}
+
+impl Scene {
+    /// `None` when it is too large to be kept.
+    pub(crate) fn new(
+        foundation: &Foundation<'_>,
+        known: &Known<'_>,
+        instantiation: &Instantiation<'_>,
+    ) -> Option<Scene> {
+        let Foundation { effects, points, graph, sharing, .. } = foundation;
+        let same = Renaming::whole(points.locations().objects.len());
+        Some(Scene {
+            snapshot: Snapshot::new(instantiation)?,
+            units: known.units.clone(),
+            bodies: known.bodies.clone(),
+            checks_errors: effects.checks_errors,
+            starts: foundation.starts.clone(),
+            exported: foundation.exported.clone(),
+            points: points.keep(),
+            shared: sharing.shared.clone(),
+            may_start: graph.may_start.clone(),
+            create_sites: graph.create_sites.clone(),
+            formals: instantiation.formals.masks().to_vec(),
+            joins: instantiation.joins.all().to_vec(),
+            callings: callings(foundation, instantiation, &same),
+            accesses: accesses(foundation, &same),
+            seen: instantiation.bodies.seen().collect(),
+        })
+    }
+
+    /// The contexts of the program as it is now, if they are those that are kept. Nothing was followed in
+    /// the instantiation yet.
+    pub(crate) fn followed(
+        &mut self,
+        foundation: &Foundation<'_>,
+        known: &Known<'_>,
+        instantiation: &Instantiation<'_>,
+    ) -> Option<Followed> {
+        let Foundation { effects, points, graph, sharing, .. } = foundation;
+        let both = self.bodies.iter().zip(&known.bodies).enumerate();
+        let edited: Vec<FunctionId> = both
+            .filter(|(_, (before, now))| before != now)
+            .map(|(function, _)| FunctionId::new(function))
+            .collect();
+        if self.bodies.len() != known.bodies.len()
+            || edited.len() > MOST_EDITED
+            || self.checks_errors != effects.checks_errors
+            || self.starts != foundation.starts
+            || self.exported != foundation.exported
+            || self.may_start != graph.may_start
+            || self.formals != instantiation.formals.masks()
+            || self.joins != instantiation.joins.all()
+            || runs_at_end(foundation)
+            || edited.iter().any(|id| is_followed(foundation, *id))
+        {
+            return None;
+        }
+        let (forth, back, lengths) = self.aligned(foundation, known, &edited)?;
+        let mut beside = Beside::new(&self.points, points, forth, back)?;
+        if !beside.compare(&|id| lengths[&id]) {
+            return None;
+        }
+        let Beside { forth, back, .. } = beside;
+        let shared = |(old, new): (usize, &u32)| {
+            *new == NONE || self.shared.get(old) == sharing.shared.get(*new as usize)
+        };
+        let nowhere = self.shared.iter().position(|shared| !shared).map(|object| object as u32);
+        let sites: Option<Vec<CallSite>> =
+            self.create_sites.iter().map(|site| forth.site(*site)).collect();
+        if !forth.objects.iter().enumerate().all(shared)
+            || nowhere.and_then(|object| forth.object(object)) != instantiation.nowhere
+            || sites? != graph.create_sites
+            || callings(foundation, instantiation, &back) != self.callings
+            || self.callings.contains(&None)
+        {
+            return None;
+        }
+        self.seen.iter().for_each(|id| {
+            instantiation.bodies.of(*id);
+        });
+        let accesses = accesses(foundation, &back);
+        let both = self.accesses.iter().zip(&accesses).enumerate();
+        let is_same = |(id, (before, now)): (usize, (&Option<Digest>, &Option<Digest>))| {
+            before.is_some() && before == now && !edited.contains(&FunctionId::new(id))
+        };
+        self.snapshot.renamed(&forth, both.map(is_same).collect())
+    }
+
+    /// The instructions of edited functions before and after the edit, and how many there are.
+    fn aligned(
+        &self,
+        foundation: &Foundation<'_>,
+        known: &Known<'_>,
+        edited: &[FunctionId],
+    ) -> Option<(Renaming, Renaming, Lengths)> {
+        let program = foundation.program;
+        let mut modules: FxHashMap<u32, Module> = FxHashMap::default();
+        let (mut forth, mut back) = (Renaming::default(), Renaming::default());
+        let mut lengths = Lengths::default();
+        for id in edited {
+            let unit = *program.function_units.get(id.index())?;
+            let module = match modules.entry(unit) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    new.insert(known.kept.module(self.units.get(unit as usize)?)?)
+                }
+            };
+            let body = program.module.function(*id);
+            let symbol = program.module.name_text(body.name);
+            let before = module.function(module.function_by_symbol(symbol)?);
+            let (there, here) = alignment::aligned((before, &*module), (body, &program.module));
+            lengths.insert(*id, (before.instructions.len(), body.instructions.len()));
+            forth.insts.insert(*id, there);
+            back.insts.insert(*id, here);
+        }
+        Some((forth, back, lengths))
+    }
+}
+
+/// How many instructions edited functions had and have.
+type Lengths = FxHashMap<FunctionId, (usize, usize)>;
+
+/// Functions that may have been edited for contexts to be taken over.
+const MOST_EDITED: usize = 64;
+
+impl Renaming {
+    /// Everything keeps its number.
+    fn whole(objects: usize) -> Renaming {
+        Renaming { insts: FxHashMap::default(), objects: (0..objects as u32).collect() }
+    }
+}
+
+/// Whether threads run something when they end: it is found by a look through bodies.
+fn runs_at_end(foundation: &Foundation<'_>) -> bool {
+    let Foundation { program, effects, points, graph, .. } = foundation;
+    let at_end =
+        |effect: &Effect| matches!(effect, Effect::Handler { kind: HandlerKind::ThreadExit, .. });
+    !points.ends.is_empty()
+        || graph.create_sites.iter().any(|site| {
+            let body = program.module.function(site.0);
+            match &body.instructions[site.1 as usize].op {
+                racewarden_ir::Op::Call { callee, .. } => {
+                    effects_of_call(effects, points, *site, callee).any(at_end)
+                }
+                _ => true,
+            }
+        })
+}
+
+/// Whether operands in the function are followed to find its contexts.
+fn is_followed(foundation: &Foundation<'_>, id: FunctionId) -> bool {
+    let Foundation { points, summaries, .. } = foundation;
+    let summary = &summaries[id.index()];
+    !summary.creates.is_empty()
+        || summary.calls.iter().any(|call| points.callees((id, call.inst)).len() > 1)
+}
+
+/// Of each function the digest of what contexts are made of, under other numbers; `None` where
+/// something has none.
+fn callings(
+    foundation: &Foundation<'_>,
+    instantiation: &Instantiation<'_>,
+    renaming: &Renaming,
+) -> Vec<Option<Digest>> {
+    let Foundation { program, graph, summaries, .. } = foundation;
+    let teams = instantiation.has_teams();
+    let kept = |callee: FunctionId, index: u32| {
+        teams || graph.may_start[callee.index()] || instantiation.formals.matters(callee, index)
+    };
+    let ids: Vec<FunctionId> = program.module.function_ids().collect();
+    ids.par_iter()
+        .map(|&id| {
+            let named = Named { renaming, function_of: &|_| Some(id) };
+            calling(&summaries[id.index()], id, &named, &kept)
+        })
+        .collect()
+}
+
+/// Of each function the digest of what it accesses, under other numbers.
+fn accesses(foundation: &Foundation<'_>, renaming: &Renaming) -> Vec<Option<Digest>> {
+    let Foundation { program, summaries, .. } = foundation;
+    let ids: Vec<FunctionId> = program.module.function_ids().collect();
+    ids.par_iter()
+        .map(|&id| {
+            let named = Named { renaming, function_of: &|_| Some(id) };
+            let mut bytes = Bytes::default();
+            let mut states = States::default();
+            for access in &summaries[id.index()].accesses {
+                // Taken apart so that a part added to it is not forgotten here.
+                let Access { inst, operand, address, size, kind, atomic, state, private } = access;
+                (renaming.inst(id, *inst)?, operand, size, kind).hash(&mut bytes);
+                (atomic, private, named.optional(address.as_ref())?).hash(&mut bytes);
+                states.hash_renamed(state, &mut bytes, &|state| named.path(state))?;
+            }
+            Some(bytes.digest())
+        })
+        .collect()
+}
+
+/// The digest of what a function calls and creates, and how it leaves.
+fn calling(
+    summary: &Summary,
+    id: FunctionId,
+    named: &Named<'_>,
+    kept: &dyn Fn(FunctionId, u32) -> bool,
+) -> Option<Digest> {
+    // Taken apart so that a part added to a summary is not forgotten here.
+    let Summary {
+        exits,
+        accesses: _,
+        calls,
+        creates,
+        result: _,
+        possible,
+        ends_thread,
+        returns_fresh,
+    } = summary;
+    let mut bytes = Bytes::default();
+    let mut states = States::default();
+    let renaming = named.renaming;
+    (ends_thread, returns_fresh).hash(&mut bytes);
+    hash_state(&named.path(possible)?, &mut bytes);
+    (exits.len(), calls.len(), creates.len()).hash(&mut bytes);
+    for Exit { path, result: _ } in exits {
+        hash_state(&named.path(path)?, &mut bytes);
+    }
+    let list = |list: &[Option<Sym>]| -> Option<Vec<Option<Sym>>> {
+        list.iter().map(|sym| named.optional(sym.as_ref())).collect()
+    };
+    for Call { inst, callee, arguments, state, apart } in calls {
+        (renaming.inst(id, *inst)?, callee, arguments.len(), apart).hash(&mut bytes);
+        for (index, argument) in (0u32..).zip(arguments) {
+            match kept(*callee, index) {
+                true => (true, named.optional(argument.as_ref())?).hash(&mut bytes),
+                false => false.hash(&mut bytes),
+            }
+        }
+        states.hash_renamed(state, &mut bytes, &|state| named.path(state))?;
+    }
+    for create in creates {
+        let Create { inst, argument, passed, handle, state, apart, many, any_chain } = create;
+        (renaming.inst(id, *inst)?, named.optional(argument.as_ref())?).hash(&mut bytes);
+        (list(passed)?, named.optional(handle.as_ref())?).hash(&mut bytes);
+        (apart, many, any_chain).hash(&mut bytes);
+        states.hash_renamed(state, &mut bytes, &|state| named.path(state))?;
+    }
+    Some(bytes.digest())
+}
