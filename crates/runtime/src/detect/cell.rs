@@ -45,8 +45,8 @@ pub const LEVEL: u64 = ((LEVELS as u64) - 1) << LEVEL_SHIFT;
 const SITE: u64 = ((SITES as u64) - 1) << SITE_SHIFT;
 /// Who, when and what, and under which locks: all but where in the code, and which bytes.
 pub const CLASS: u64 = EPOCH | LEVEL | WRITE | ATOMIC;
-/// Who and what, and which bytes: all but when, and where in the code.
-pub const DEED: u64 = BLOCK | WRITE | ATOMIC | BYTES;
+/// What, and to which bytes: all but who and when, and where in the code.
+pub const DEED: u64 = WRITE | ATOMIC | BYTES;
 /// Everything but the bytes.
 pub const IDENTITY: u64 = !(BYTES | TAG | LOCK);
 

@@ -225,11 +225,11 @@ fn grow(thread: &mut Thread, locked: &mut Locked, new: u64, [whole, one, other]:
 /// The place among cells that are all of the thread's own where the same deed of an earlier segment is,
 /// when nothing of this segment could be made one with it: it only has to be put in that one's place.
 #[inline(always)]
-fn same_earlier(cells: impl Iterator<Item = u64>, new: u64) -> Option<usize> {
+fn same_earlier(thread: &Thread, cells: impl Iterator<Item = u64>, new: u64) -> Option<usize> {
     let mut found = None;
     for (at, cell) in cells.enumerate().filter(|(_, cell)| *cell != 0) {
         let differs = cell ^ new;
-        if differs & BLOCK != 0 || differs & CLASS == 0 {
+        if differs & BLOCK != 0 && !thread.has_block(cell::block_of(cell)) || differs & CLASS == 0 {
             return None;
         }
         if differs & DEED == 0 {
@@ -245,7 +245,7 @@ fn four(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let first = locked.first() & !TAG;
     let [third, fourth] = locked.beside();
     let mut cells = [first, locked.second(), third, fourth];
-    if let Some(at) = same_earlier(cells.into_iter(), new) {
+    if let Some(at) = same_earlier(thread, cells.into_iter(), new) {
         // What was newest stays where the fast path looks.
         cells[..=at].rotate_right(1);
         locked.set_beside(new, cells[1], &cells[2..]);
@@ -288,7 +288,7 @@ fn many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         More::List(_) => return false,
     };
     if granule::is_owned(second)
-        && let Some(at) = same_earlier([first].into_iter().chain(more.iter().copied()), new)
+        && let Some(at) = same_earlier(thread, [first].into_iter().chain(more.iter().copied()), new)
     {
         if let Some(at) = at.checked_sub(1) {
             node.set(at, first);

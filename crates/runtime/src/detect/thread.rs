@@ -29,6 +29,8 @@ pub struct Held {
     under: u32,
 }
 
+/// Blocks that a thread remembers as its own.
+const BLOCKS: usize = 64;
 const CONTEXT_CACHE: usize = 4096;
 const SITE_CACHE: usize = 4096;
 /// Deeper calls than this are counted but share their ancestor's stack.
@@ -74,6 +76,8 @@ pub struct Thread {
     stack: *mut Call,
     pub clocks: Clocks,
     pub past: super::step::Pasts,
+    /// The latest blocks that it had.
+    blocks: [u32; BLOCKS],
     pub signals: super::signals::Pending,
     top: *mut Call,
     /// Calls beyond the room for them.
@@ -154,6 +158,7 @@ impl Thread {
             finished: false,
             random: 0,
             past: [(0, 0); super::step::PASTS],
+            blocks: [0; BLOCKS],
             signals: super::signals::Pending::new(),
             held_back: super::heap::HeldBack::new(),
             loads: super::loads::Loads::default(),
@@ -178,6 +183,9 @@ impl Thread {
         }
         if self.block == 0 {
             self.block = segments::start(self.slot, time).unwrap_or(0);
+        }
+        if self.block != 0 {
+            self.blocks[self.block as usize % BLOCKS] = self.block;
         }
         self.levels = 0;
         self.name_now();
@@ -244,6 +252,12 @@ impl Thread {
         let limit = unsafe { self.stack.add(STACK_DEPTH) };
         tls::set_limit(limit as usize);
         tls::set_base(if self.beyond > 0 { usize::MAX } else { self.stack as usize });
+    }
+
+    /// Whether the block is one of its own, as far as it remembers.
+    #[inline(always)]
+    pub fn has_block(&self, block: usize) -> bool {
+        self.blocks[block % BLOCKS] as usize == block
     }
 
     /// Whether accesses need a look at more than the cells.
