@@ -76,7 +76,7 @@ pub struct Flow<'a> {
     /// What the format of the call at hand says of its arguments.
     bounds: formats::Bounds,
     /// Handle ranges joined by a whole run of a loop.
-    range_joins: Vec<(u32, HandleRange)>,
+    range_joins: Vec<(u32, u32, HandleRange)>,
     summary: Summary,
     recording: Option<Arc<Path>>,
     exits: Vec<Exit>,

@@ -531,7 +531,7 @@ impl<'a> Scan<'a> {
                     self.taint(site.0, value);
                 }
             }
-            Effect::Unknown => {
+            Effect::Unknown | Effect::Partial => {
                 for argument in arguments {
                     self.taint(site.0, argument);
                 }
@@ -643,20 +643,7 @@ impl<'a> Scan<'a> {
     fn keep_words(&mut self) {
         let mut words: Vec<Word> = std::mem::take(&mut self.words).into_values().collect();
         words.sort_by_key(|word| (word.place, word.size));
-        let overlaps: Vec<bool> = words
-            .iter()
-            .map(|word| {
-                words.iter().any(|other| {
-                    (other.place, other.size) != (word.place, word.size)
-                        && crate::pointsto::may_overlap(
-                            word.place,
-                            word.size,
-                            other.place,
-                            other.size,
-                        )
-                })
-            })
-            .collect();
+        let overlaps = super::overlaps::overlapping(&words);
         for (word, overlaps) in words.into_iter().zip(overlaps) {
             let objects = &self.instantiation.points.locations().objects;
             let local = !matches!(objects[word.place.object as usize], ObjectKind::Global(_));
