@@ -416,6 +416,8 @@ pub struct Effects {
     pub futures: Futures,
     /// Threads may be cancelled.
     pub cancels: bool,
+    /// What was thrown may be thrown again by another thread (`std::rethrow_exception`).
+    pub rethrows: bool,
     /// The program jumps out of functions (`longjmp`).
     pub jumps: bool,
     /// The program ends nowhere but where `main` returns, so that what is registered for the end
@@ -456,6 +458,7 @@ impl Effects {
             effects.cancels |= model.is_some_and(|model| {
                 model.effects.iter().any(|e| matches!(e, models::Effect::Cancel { .. }))
             });
+            effects.rethrows |= symbol.contains("rethrow_exception");
             effects.jumps |= symbol.contains("setjmp");
             effects.ends_in_main &= !ENDS.contains(&symbol);
             let own = match model {

@@ -232,7 +232,10 @@ impl Scope<'_> {
         phi: u32,
         (start, step): (&Sym, i64),
     ) -> Option<(Left, u32)> {
-        let &[latch] = self.cfg.loops[index].latches.as_slice() else { return None };
+        let &[mut latch] = self.cfg.loops[index].latches.as_slice() else { return None };
+        while let Some(before) = self.only_goes_on(index, latch) {
+            latch = before;
+        }
         let (mut left, by) = self.left_from(index, latch, phi)?;
         let (start, value) = (start.as_constant()?, left.value.as_constant()?);
         if step.abs() != 1 {
@@ -246,6 +249,17 @@ impl Scope<'_> {
         };
         // Numbers that are equal or not may be passed by; others are not left between.
         first.then_some((left, latch))
+    }
+
+    /// What leads to a block of the loop that does nothing but go on.
+    fn only_goes_on(&self, index: usize, block: u32) -> Option<u32> {
+        let own = &self.function.blocks[block as usize];
+        let jumps = own.start.0 + 1 == own.end.0
+            && matches!(self.function.instructions[own.start.index()].op, Op::Jump { .. });
+        match self.cfg.predecessors[block as usize].as_slice() {
+            &[before] if jumps && block != self.cfg.loops[index].header => Some(before),
+            _ => None,
+        }
     }
 
     /// How the counter, with something added, is compared at the end of a block that leaves the loop.

@@ -323,6 +323,12 @@ impl<'a> Scan<'a> {
                         self.roots.extend(kept.collect::<Vec<_>>());
                     }
                 }
+                Effect::Throw { object } if self.effects.rethrows => {
+                    if let Some(value) = arguments.get(object as usize) {
+                        let points = self.points(id, value);
+                        self.roots.extend(points.iter().map(|at| at.object));
+                    }
+                }
                 Effect::Publish { argument } => {
                     if let Some(value) = arguments.get(argument as usize) {
                         let points = self.points(id, value);

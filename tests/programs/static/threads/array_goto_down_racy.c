@@ -13,7 +13,7 @@ int main(void) {
   int i = 4;
 again:
   pthread_create(&t[i], 0, work, 0);
-  if (i-- > 1)
+  if (i-- > 0)
     goto again;
   for (int j = 1; j < 5; j++)
     pthread_join(t[j], 0);
