@@ -160,16 +160,9 @@ impl Flow<'_> {
             Which::Numbered(number) => {
                 let Some(Atom::Inst(LOCAL, phi)) = number.as_atom() else { return None };
                 let counter = self.induction_of(*phi)?;
-                // Upwards from zero, or downwards from the last.
-                let end = match counter.step {
-                    1 if counter.start.as_constant() == Some(0) => counter.bound.clone()?,
-                    -1 if counter.floor.as_ref()?.as_constant() == Some(0) => {
-                        counter.start.clone().shifted(1)
-                    }
-                    _ => return None,
-                };
-                let size = self.member_result(&end, Member::Size)?;
-                if self.sym(&size.1) != Some(element.container.clone()) {
+                let size = self.member_result(counter.bound.as_ref()?, Member::Size)?;
+                let whole = counter.start.as_constant() == Some(0) && counter.step == 1;
+                if !whole || self.sym(&size.1) != Some(element.container.clone()) {
                     return None;
                 }
                 (counter, vec![size.0])
