@@ -114,7 +114,7 @@ impl Flow<'_> {
             return known.clone();
         }
         let types = &self.env.program.module.types;
-        let found = induction(self.function, &self.cfg, &self.syms, types, phi);
+        let found = induction(self.function, self.cfg, &self.syms, types, phi);
         self.inductions.insert(phi, found.clone());
         found
     }
