@@ -47,7 +47,7 @@ pub fn effects_of_call<'a>(
 }
 
 impl CallGraph {
-    pub fn new(program: &Program, effects: &Effects, points: &PointsTo) -> Self {
+    pub fn new(program: &Program, effects: &Effects, points: &PointsTo, cfgs: &[Cfg]) -> Self {
         let module = &program.module;
         let mut graph = CallGraph {
             callees: vec![Vec::new(); module.functions.len()],
@@ -69,7 +69,7 @@ impl CallGraph {
                     graph.add_call(effects, points, (id, index as u32), callee, &places);
                 }
             }
-            graph.find_cycles(program, id);
+            graph.find_cycles(&cfgs[id.index()], id);
             let callees = &mut graph.callees[id.index()];
             callees.sort_unstable();
             callees.dedup();
@@ -87,8 +87,7 @@ impl CallGraph {
         graph
     }
 
-    fn find_cycles(&mut self, program: &Program, id: FunctionId) {
-        let cfg = Cfg::new(program.module.function(id));
+    fn find_cycles(&mut self, cfg: &Cfg, id: FunctionId) {
         if !cfg.in_cycle.contains(&true) {
             return;
         }
@@ -202,8 +201,8 @@ impl Phases {
         program: &Program,
         graph: &CallGraph,
         points: &PointsTo,
-        parallel_roots: &[FunctionId],
-        starts: &[FunctionId],
+        (parallel_roots, starts): (&[FunctionId], &[FunctionId]),
+        cfgs: &[Cfg],
     ) -> Self {
         let may_create = &graph.may_create;
         let mut phases = Phases {
@@ -228,7 +227,7 @@ impl Phases {
             }
             stack.extend(&graph.callees[function.index()]);
             if may_create[function.index()] {
-                phases.split(program, graph, may_create, function, &mut late_roots);
+                phases.split(&cfgs[function.index()], graph, function, &mut late_roots);
             }
         }
         for (index, late) in graph.reachable(late_roots).into_iter().enumerate() {
@@ -239,13 +238,12 @@ impl Phases {
 
     fn split(
         &mut self,
-        program: &Program,
+        cfg: &Cfg,
         graph: &CallGraph,
-        may_create: &[bool],
         function: FunctionId,
         late_roots: &mut Vec<FunctionId>,
     ) {
-        let cfg = Cfg::new(program.module.function(function));
+        let may_create = &graph.may_create;
         let creates_here = |inst: u32, targets: Option<&Vec<FunctionId>>| {
             graph.creates.contains(&(function, inst))
                 || targets.is_some_and(|list| list.iter().any(|t| may_create[t.index()]))

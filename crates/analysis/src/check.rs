@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::bottom_up::{Done, bottom_up};
 use crate::callgraph::{CallGraph, Phases, effects_of_call};
+use crate::cfg::Cfg;
 use crate::contexts::Instantiation;
 use crate::digests::{DIGESTS, Whole, exclusion, may_meet};
 use crate::draft::{Draft, place_in};
@@ -36,6 +37,8 @@ pub(crate) struct Foundation<'a> {
     pub program: &'a Program,
     pub effects: Effects,
     pub points: pointsto::PointsTo,
+    /// Of each function.
+    pub cfgs: Vec<Cfg>,
     pub graph: CallGraph,
     pub sharing: Sharing,
     pub reachable: Vec<bool>,
@@ -205,9 +208,13 @@ impl<'a> Foundation<'a> {
         let mut outside = exported.clone();
         outside.extend(starts.iter().copied());
         entered("points-to");
-        let points = pointsto::build(program, &effects, &outside);
+        // What leads where within functions does not depend on what pointers lead to.
+        let (points, cfgs) = rayon::join(
+            || pointsto::build(program, &effects, &outside),
+            || program.module.functions.par_iter().map(Cfg::new).collect::<Vec<Cfg>>(),
+        );
         entered("call graph");
-        let graph = CallGraph::new(program, &effects, &points);
+        let graph = CallGraph::new(program, &effects, &points, &cfgs);
         let mut starts = starts;
         if effects.ends_in_main && !starts.is_empty() {
             starts.extend(exit_handlers(program, &effects, &points, &graph));
@@ -215,13 +222,14 @@ impl<'a> Foundation<'a> {
         let entries = graph.create_sites.iter().flat_map(|site| points.started(site));
         let reachable =
             graph.reachable(starts.iter().copied().chain(exported.iter().copied()).chain(entries));
-        let phases = Phases::new(program, &graph, &points, &exported, &starts);
+        let phases = Phases::new(program, &graph, &points, (&exported, &starts), &cfgs);
         entered("sharing");
         let sharing = sharing::discover(program, &effects, &points, &graph, &phases, &reachable);
         Foundation {
             program,
             effects,
             points,
+            cfgs,
             graph,
             sharing,
             reachable,
@@ -246,6 +254,7 @@ impl<'a> Foundation<'a> {
             program: self.program,
             effects: &self.effects,
             points: &self.points,
+            cfgs: &self.cfgs,
             shared: &self.sharing.shared,
             stable: &self.sharing.stable,
             tainted_handles: &self.sharing.tainted_handles,

@@ -9,17 +9,17 @@ use racewarden_finding::{AccessKind, LockMode};
 use racewarden_ir::Op;
 
 use crate::callgraph::effects_of_call;
-use crate::contexts::{ContextId, GuardedAccess, Instantiation};
+use crate::contexts::{GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Orders};
 use crate::owners::{LastOwner, Owners};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
-use crate::state::{CreateId, Held, NOWHERE};
+use crate::state::{Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
 use crate::team::TeamShare;
-use crate::threads::{Gathered, MAIN, RootId, RootSet, Standing};
+use crate::threads::{Gathered, MAIN, RootId, Standing};
 
 pub trait Digest: Sync {
     /// The reason as reports count it.
@@ -55,7 +55,9 @@ pub struct Whole<'a> {
     /// Where locks are that exclude nobody.
     pub broken: Vec<Location>,
     /// Where the handle of each root that was created once is stored.
-    handles: Vec<Option<Sym>>,
+    pub(crate) handles: Vec<Option<Sym>>,
+    /// By root, those that it has waited for wherever it ends.
+    pub(crate) waited: Vec<Vec<RootId>>,
     pub orders: Orders,
     pub flows: Flows,
     pub handed: Handed,
@@ -146,6 +148,7 @@ impl<'a> Whole<'a> {
             singletons,
             broken,
             handles,
+            waited: Vec::new(),
             orders,
             flows,
             handed,
@@ -153,7 +156,8 @@ impl<'a> Whole<'a> {
             owners: Owners::new(instantiation),
         };
         let roots = 0..instantiation.threads.roots.len() as RootId;
-        whole.handles = roots.map(|root| whole.find_handle(root)).collect();
+        whole.handles = roots.clone().map(|root| whole.find_handle(root)).collect();
+        whole.waited = roots.map(|root| whole.waited_by(root)).collect();
         let reset = crate::misuse::reset_in_use(&whole);
         if !reset.is_empty() {
             whole.broken.extend(reset);
@@ -340,66 +344,6 @@ impl Whole<'_> {
         }
         (x.joined.contains(&y.root) || y.joined.contains(&x.root))
             .then_some("the other thread was joined before")
-    }
-
-    /// All that [`ThreadOrder`] looks at; `alive` is what
-    /// [`Threads::all_alive`](crate::threads::Threads::all_alive) says of its state.
-    pub fn standing(&self, access: &GuardedAccess, alive: Arc<RootSet>) -> Standing {
-        let roots = 0..self.instantiation.threads.roots.len() as RootId;
-        let is_joined = |other: &RootId| {
-            let root = self.root(*other);
-            !root.many
-                && root.births.len() == 1
-                && !alive.contains(*other)
-                && access.state.joined.iter().any(|handle| {
-                    self.is_invariant(handle)
-                        && self.handle_of(*other).is_some_and(|known| known == *handle)
-                        && self.is_only_handle(handle, *other)
-                })
-        };
-        let joined = if access.state.joined.is_empty() {
-            Vec::new()
-        } else {
-            roots.filter(is_joined).collect()
-        };
-        Standing { root: access.root, alive, joined }
-    }
-}
-
-impl Whole<'_> {
-    /// Whether no other thread's handle may be stored in the same place.
-    fn is_only_handle(&self, handle: &Sym, owner: RootId) -> bool {
-        (0..self.instantiation.threads.roots.len() as RootId)
-            .filter(|&root| root != owner && root != MAIN)
-            .all(|root| self.handle_of(root).is_some_and(|other| other != *handle))
-    }
-
-    fn handle_of(&self, root: RootId) -> Option<Sym> {
-        self.handles[root as usize].clone()
-    }
-
-    fn find_handle(&self, root: RootId) -> Option<Sym> {
-        let create = self.root(root).create.as_ref()?;
-        let instantiation = self.instantiation;
-        let summary = &instantiation.summaries[create.site.0.index()];
-        let record = summary.creates.iter().find(|record| record.inst == create.site.1)?;
-        let mut found = None;
-        for (id, context) in instantiation.contexts.iter().enumerate() {
-            if context.function != create.site.0
-                || CreateId::new(create.site).called_from(&context.chain) != *create
-            {
-                continue;
-            }
-            let handle = record
-                .handle
-                .as_ref()?
-                .substitute(&|atom| instantiation.bind(id as ContextId, atom))?;
-            if found.is_some() || !self.is_invariant(&handle) {
-                return None;
-            }
-            found = Some(handle);
-        }
-        found
     }
 }
 

@@ -24,6 +24,9 @@ use statics::Statics;
 /// Stands for a call's result among its arguments.
 pub const RESULT: u32 = u32::MAX - 1;
 
+/// Marks an argument of a callback that is the first word of what an argument of the call points to.
+pub const LOADED: u32 = 1 << 30;
+
 /// When the lock is held after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Success {
@@ -253,10 +256,10 @@ pub enum Effect {
     },
     /// Registers a function that runs later, at any time (signal handlers) or at exit.
     /// It gets these of the call's arguments; a key's destructor gets the thread's value.
-    /// `by_address`: the argument points to where the function's address is.
+    /// `by_address`: the function's address is so many bytes into what the argument points to.
     Handler {
         function: u32,
-        by_address: bool,
+        by_address: Option<u64>,
         kind: HandlerKind,
         passes: Vec<u32>,
         of_key: bool,
@@ -296,6 +299,25 @@ pub enum Effect {
     NoReturn,
     /// Ends the calling thread.
     ThreadExit,
+    /// Stores a pointer into what one argument points to where another does.
+    StoreInto {
+        value: u32,
+        into: u32,
+    },
+    /// Keeps the pointers that are stored where the argument points, for whoever asks…
+    KeepContent {
+        of: u32,
+    },
+    /// …and stores what was kept where this argument points.
+    GiveContent {
+        into: u32,
+    },
+    /// What the argument points to goes to whoever catches it.
+    Throw {
+        object: u32,
+    },
+    /// Does more than the other effects say: a result that rests on them is weaker.
+    Partial,
     /// Nothing is known: every pointer it gets may be used in any way.
     Unknown,
 }
@@ -394,6 +416,8 @@ pub struct Effects {
     pub futures: Futures,
     /// Threads may be cancelled.
     pub cancels: bool,
+    /// What was thrown may be thrown again by another thread (`std::rethrow_exception`).
+    pub rethrows: bool,
     /// The program jumps out of functions (`longjmp`).
     pub jumps: bool,
     /// The program ends nowhere but where `main` returns, so that what is registered for the end
@@ -434,6 +458,7 @@ impl Effects {
             effects.cancels |= model.is_some_and(|model| {
                 model.effects.iter().any(|e| matches!(e, models::Effect::Cancel { .. }))
             });
+            effects.rethrows |= symbol.contains("rethrow_exception");
             effects.jumps |= symbol.contains("setjmp");
             effects.ends_in_main &= !ENDS.contains(&symbol);
             let own = match model {
@@ -446,7 +471,7 @@ impl Effects {
                 Some(model) if !(has_body && model.marks_body()) => {
                     let mut own = convert(program, model, &statics, effects.checks_errors);
                     // The table says more than can be followed.
-                    if own.contains(&Effect::Unknown) {
+                    if own.contains(&Effect::Unknown) || own.contains(&Effect::Partial) {
                         effects.unknown.push(id);
                     }
                     // What runs when a round is complete is in the body.

@@ -39,6 +39,8 @@ pub struct Futures {
     /// Functions of the library that work on the state behind futures.
     machinery: Vec<bool>,
     counts: Vec<bool>,
+    /// Functions that look at the results of futures.
+    asks: Vec<bool>,
     /// Members of vectors of futures.
     members: FxHashSet<FunctionId>,
 }
@@ -59,6 +61,7 @@ impl Futures {
             let counts = symbol.strip_prefix("_ZNKSt").or_else(|| symbol.strip_prefix("_ZNSt"));
             let is_count = |name: &str| COUNTS.iter().any(|prefix| name.starts_with(prefix));
             futures.counts.push(counts.is_some_and(is_count));
+            futures.asks.push(counts.is_some_and(|name| name.starts_with(OF_STATE)));
             if let Some(role) = role(symbol, function.params.len()).filter(|_| has_body) {
                 futures.roles.insert(id, role);
             }
@@ -78,6 +81,12 @@ impl Futures {
     /// Whether the function works on the states behind futures and is none of the program's.
     pub fn is_machinery(&self, function: FunctionId) -> bool {
         self.machinery.get(function.index()).copied().unwrap_or(false)
+    }
+
+    /// The same, and what waits for results.
+    pub fn looks_at_results(&self, function: FunctionId) -> bool {
+        let asks = self.asks.get(function.index()).copied().unwrap_or(false);
+        asks || self.is_machinery(function)
     }
 
     /// Whether the function works on the counts of shared pointers, or on the state behind stop tokens,
@@ -113,6 +122,7 @@ impl Futures {
 
 const STATE: &str = "13__future_base";
 const ASYNC: &str = "_ZSt5async";
+const OF_STATE: &str = "14__basic_futureI";
 const ALLOCATE: &str = "8allocateE";
 const PROMISE: &str = "_ZNSt7promiseI";
 const PROMISED: &str = "std::promise<";

@@ -115,7 +115,7 @@ impl Instantiation<'_> {
             if self.frees((function, access.inst), access.operand) {
                 locations.retain(|at| !self.points.is_on_stack(*at));
             }
-            if self.effects.futures.is_machinery(function) {
+            if self.effects.futures.looks_at_results(function) {
                 // The library orders what it does to results itself.
                 let objects = &self.points.locations().objects;
                 let futures = &self.effects.futures;

@@ -37,6 +37,7 @@ mod formats;
 mod futures;
 mod guarded;
 mod indirect;
+mod joins;
 mod keeping;
 mod late;
 mod lives;

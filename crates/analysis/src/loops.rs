@@ -15,6 +15,8 @@ pub struct Induction {
     pub bound: Option<Sym>,
     /// The loop body runs only while a counter that goes down is not below this.
     pub floor: Option<Sym>,
+    /// The block that leaves the loop when all rounds were made.
+    pub tested: u32,
 }
 
 /// The induction variable `phi`, when it is one.
@@ -44,21 +46,60 @@ pub fn induction(
             step = Some(grown);
         } else {
             let value = syms.value(&edge.value, types)?;
+            let value = passed(function, cfg, syms, types, &value, block).unwrap_or(value);
             if start.as_ref().is_some_and(|known| *known != value) {
                 return None;
             }
             start = Some(value);
         }
     }
-    let step = step?;
-    let bound = bound(function, cfg, syms, types, index, phi);
+    let (step, start) = (step?, start?);
+    let scope = Scope { function, cfg, syms, types };
+    let left = scope.left_at_top(index, phi);
+    let (left, tested) = match left {
+        Some(left) => (Some(left), body.header),
+        None => match scope.left_at_bottom(index, phi, (&start, step)) {
+            Some((left, tested)) => (Some(left), tested),
+            None => (None, body.header),
+        },
+    };
+    let floor = left.clone().filter(|_| step < 0).and_then(Left::floor);
+    let bound = left.and_then(Left::bound);
     if comes_round(bits, step, bound.as_ref()) {
         return None;
     }
     let bound = bound.map(|bound| bound.value);
-    let left = left_at(function, cfg, syms, types, index, phi).filter(|_| step < 0);
-    let floor = left.and_then(|left| left.floor());
-    Some(Induction { start: start?, step, index: index as u32, bound, floor })
+    Some(Induction { start, step, index: index as u32, bound, floor, tested })
+}
+
+/// What a counter has come to after its loop, when the value is that of one which steps by one between
+/// numbers, and the loop is left nowhere but where it is compared.
+fn passed(
+    function: &Function,
+    cfg: &Cfg,
+    syms: &SymTable,
+    types: &TypeTable,
+    value: &Sym,
+    at: u32,
+) -> Option<Sym> {
+    let [(Atom::Inst(LOCAL, other), 1)] = value.terms.as_slice() else { return None };
+    let block = *cfg.block_of.get(*other as usize)?;
+    let body = cfg.loop_at(block)?;
+    if body.contains(at) {
+        return None;
+    }
+    let leaves = |from: &u32| cfg.successors[*from as usize].iter().any(|to| !body.contains(*to));
+    if body.blocks.iter().any(|from| *from != body.header && leaves(from)) {
+        return None;
+    }
+    let counter = induction(function, cfg, syms, types, *other)?;
+    let start = counter.start.as_constant()?;
+    let last = match counter.step {
+        1 => counter.bound?.as_constant().filter(|bound| start <= *bound)?,
+        -1 => counter.floor?.as_constant()?.checked_sub(1).filter(|last| *last <= start)?,
+        _ => return None,
+    };
+    (counter.tested == body.header).then(|| Sym::constant(last).shifted(value.offset))
 }
 
 /// As many threads as a system has at a time.
@@ -127,6 +168,7 @@ impl Bound {
 }
 
 /// How the counter is compared where the loop is left when it is done.
+#[derive(Clone)]
 struct Left {
     op: CompareOp,
     /// The loop goes on when this holds.
@@ -163,53 +205,116 @@ impl Left {
     }
 }
 
-/// What the counter is compared with where the loop is left when it is done. There may be other
-/// ways out; whoever relies on all rounds having been made looks at this one alone.
-fn bound(
-    function: &Function,
-    cfg: &Cfg,
-    syms: &SymTable,
-    types: &TypeTable,
-    index: usize,
-    phi: u32,
-) -> Option<Bound> {
-    left_at(function, cfg, syms, types, index, phi)?.bound()
+struct Scope<'a> {
+    function: &'a Function,
+    cfg: &'a Cfg,
+    syms: &'a SymTable,
+    types: &'a TypeTable,
 }
 
-fn left_at(
-    function: &Function,
-    cfg: &Cfg,
-    syms: &SymTable,
-    types: &TypeTable,
-    index: usize,
-    phi: u32,
-) -> Option<Left> {
-    let body = &cfg.loops[index];
-    let end = function.blocks[body.header as usize].end.index();
-    let Op::Branch { condition: Value::Inst(condition), then, otherwise } =
-        &function.instructions.get(end.wrapping_sub(1))?.op
-    else {
-        return None;
-    };
-    let mut stays = body.contains(then.0);
-    if stays == body.contains(otherwise.0) {
-        return None;
+impl Scope<'_> {
+    /// What the counter is compared with where the loop begins and is left when it is done. There may
+    /// be other ways out; whoever relies on all rounds having been made looks at this one alone.
+    ///
+    /// What stands before the comparison is done once more than the rest. So it must not use the
+    /// counter.
+    fn left_at_top(&self, index: usize, phi: u32) -> Option<Left> {
+        let header = self.cfg.loops[index].header;
+        let (left, by) = self.left_from(index, header, phi)?;
+        (by == 0 && !self.uses(header, phi)).then_some(left)
     }
-    let mut condition = &function.inst(*condition).op;
-    while let Op::Binary {
-        op: BinaryOp::Xor,
-        left: Value::Inst(inner),
-        right: Value::Int { bits: 1, .. },
-    } = condition
-    {
-        stays = !stays;
-        condition = &function.inst(*inner).op;
+
+    /// The same where the loop ends with the comparison. The first round is made whatever it says, so
+    /// the numbers must be known; and what is compared is the counter of this round or of the next.
+    fn left_at_bottom(
+        &self,
+        index: usize,
+        phi: u32,
+        (start, step): (&Sym, i64),
+    ) -> Option<(Left, u32)> {
+        let &[mut latch] = self.cfg.loops[index].latches.as_slice() else { return None };
+        while let Some(before) = self.only_goes_on(index, latch) {
+            latch = before;
+        }
+        let (mut left, by) = self.left_from(index, latch, phi)?;
+        let (start, value) = (start.as_constant()?, left.value.as_constant()?);
+        if step.abs() != 1 {
+            return None;
+        }
+        // A round is made when what was compared in the one before, less by the step, held.
+        left.value = Sym::constant(value.checked_sub(by)?.checked_add(step)?);
+        let first = match step {
+            1 => left.clone().bound()?.value.as_constant().is_some_and(|bound| start < bound),
+            _ => left.clone().floor()?.as_constant().is_some_and(|floor| start >= floor),
+        };
+        // Numbers that are equal or not may be passed by; others are not left between.
+        first.then_some((left, latch))
     }
-    let Op::Compare { op, left, right } = condition else { return None };
-    let counter = syms.value(left, types)?;
-    if counter.as_atom() != Some(&Atom::Inst(LOCAL, phi)) {
-        return None;
+
+    /// What leads to a block of the loop that does nothing but go on.
+    fn only_goes_on(&self, index: usize, block: u32) -> Option<u32> {
+        let own = &self.function.blocks[block as usize];
+        let jumps = own.start.0 + 1 == own.end.0
+            && matches!(self.function.instructions[own.start.index()].op, Op::Jump { .. });
+        match self.cfg.predecessors[block as usize].as_slice() {
+            &[before] if jumps && block != self.cfg.loops[index].header => Some(before),
+            _ => None,
+        }
     }
-    let value = syms.value(right, types)?;
-    Some(Left { op: *op, stays, value })
+
+    /// How the counter, with something added, is compared at the end of a block that leaves the loop.
+    fn left_from(&self, index: usize, block: u32, phi: u32) -> Option<(Left, i64)> {
+        let body = &self.cfg.loops[index];
+        let function = self.function;
+        let end = function.blocks[block as usize].end.index();
+        let Op::Branch { condition: Value::Inst(condition), then, otherwise } =
+            &function.instructions.get(end.wrapping_sub(1))?.op
+        else {
+            return None;
+        };
+        let mut stays = body.contains(then.0);
+        if stays == body.contains(otherwise.0) {
+            return None;
+        }
+        let mut condition = &function.inst(*condition).op;
+        while let Op::Binary {
+            op: BinaryOp::Xor,
+            left: Value::Inst(inner),
+            right: Value::Int { bits: 1, .. },
+        } = condition
+        {
+            stays = !stays;
+            condition = &function.inst(*inner).op;
+        }
+        let Op::Compare { op, left, right } = condition else { return None };
+        let counter = self.syms.value(left, self.types)?;
+        if counter.terms.as_slice() != [(Atom::Inst(LOCAL, phi), 1)] {
+            return None;
+        }
+        let value = self.syms.value(right, self.types)?;
+        Some((Left { op: *op, stays, value }, counter.offset))
+    }
+
+    /// Whether the block does something that depends on the counter.
+    fn uses(&self, block: u32, phi: u32) -> bool {
+        let block = &self.function.blocks[block as usize];
+        let mentions = |value: &&Value| match self.syms.value(value, self.types) {
+            Some(sym) => sym.mentions(&|atom| *atom == Atom::Inst(LOCAL, phi)),
+            None => !matches!(value, Value::Int { .. } | Value::Null),
+        };
+        (block.start.0..block.end.0).any(|inst| {
+            let op = &self.function.instructions[inst as usize].op;
+            let acts = matches!(
+                op,
+                Op::Load { .. }
+                    | Op::Store { .. }
+                    | Op::AtomicRmw { .. }
+                    | Op::CompareExchange { .. }
+                    | Op::MemCopy { .. }
+                    | Op::MemSet { .. }
+                    | Op::Call { .. }
+            );
+            acts && op.operands().iter().any(mentions)
+        })
+    }
 }

@@ -299,6 +299,9 @@ impl<'a> Scan<'a> {
                             | Effect::SetSpecific { .. }
                             | Effect::Create { .. }
                             | Effect::Copy { .. }
+                            | Effect::StoreInto { .. }
+                            | Effect::KeepContent { .. }
+                            | Effect::Partial
                             | Effect::Unknown
                     ) || !arguments.iter().any(leads)
                 })

@@ -148,13 +148,14 @@ fn called_unknown<'a>(
 fn unknown_functions(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
     let instantiation = naming.instantiation;
     for id in called_unknown(instantiation, reachable) {
-        notes.push(Note::weakens(
-            Engine::Check,
-            format!(
-                "`{}` has no body and no model: what it does with its pointers is not known",
-                naming.function(id)
-            ),
-        ));
+        let effects = instantiation.effects.of(id).unwrap_or_default();
+        let known = if effects.contains(&Effect::Unknown) {
+            "has no body and no model: what it does with its pointers is not known"
+        } else {
+            "does more with its pointers than the model of it says"
+        };
+        let text = format!("`{}` {known}", naming.function(id));
+        notes.push(Note::weakens(Engine::Check, text));
     }
 }
 
@@ -196,13 +197,16 @@ pub(crate) fn registers_nothing(
     let mut effects = effects_of_call(effects, points, site, callee);
     effects.all(|effect| match effect {
         Effect::Create { .. } => false,
-        Effect::Handler { function, by_address: false, .. } => {
+        Effect::Handler { function, by_address: None, .. } => {
             arguments.get(*function as usize).is_some_and(fixed)
         }
         // A known place that holds no function holds `SIG_IGN` or `SIG_DFL`.
-        Effect::Handler { function, .. } => {
+        Effect::Handler { function, by_address: Some(bytes), .. } => {
             let Some(value) = arguments.get(*function as usize) else { return false };
-            let places = points.value(bodies, site.0, value);
+            let mut places = points.value(bodies, site.0, value).into_owned();
+            for place in &mut places {
+                place.offset = place.offset.wrapping_add(*bytes as i64);
+            }
             let blob = points.blob().object;
             !places.is_empty()
                 && !places.iter().any(|at| at.object == blob)

@@ -316,13 +316,26 @@ impl<'a> Scan<'a> {
                         self.write(id, inst, value, OPEN, true);
                     }
                 }
+                Effect::KeepContent { of } => {
+                    if let Some(value) = arguments.get(of as usize) {
+                        let points = self.points(id, value);
+                        let kept = points.iter().flat_map(|at| self.points.successors(at.object));
+                        self.roots.extend(kept.collect::<Vec<_>>());
+                    }
+                }
+                Effect::Throw { object } if self.effects.rethrows => {
+                    if let Some(value) = arguments.get(object as usize) {
+                        let points = self.points(id, value);
+                        self.roots.extend(points.iter().map(|at| at.object));
+                    }
+                }
                 Effect::Publish { argument } => {
                     if let Some(value) = arguments.get(argument as usize) {
                         let points = self.points(id, value);
                         self.roots.extend(points.iter().map(|at| at.object));
                     }
                 }
-                Effect::Unknown => {
+                Effect::Unknown | Effect::Partial => {
                     for argument in arguments {
                         self.write(id, inst, argument, OPEN, true);
                         let points = self.points(id, argument);

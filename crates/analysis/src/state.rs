@@ -495,6 +495,14 @@ impl Path {
         if self.joined.len() < MAX_ACQUIRED {
             self.joined.put(handle.clone());
         }
+        let joined = &self.joined;
+        let covered = |live: &Live| {
+            let range = live.range.as_deref().filter(|range| !live.loose && range.may_hold(handle));
+            range.is_some_and(|range| {
+                range.places().is_some_and(|all| all.iter().all(|at| joined.contains(at)))
+            })
+        };
+        self.threads.revise(Parts::RANGE, |_, live| covered(live).then(|| live.over()));
     }
 
     /// Waits for the thread whose handle is this value.
@@ -506,11 +514,16 @@ impl Path {
         }
     }
 
-    pub fn join_range(&mut self, range: &HandleRange) {
+    /// `since`: the thread may have been created after its place in the range was waited for.
+    pub fn join_range(&mut self, range: &HandleRange, since: impl Fn(&CreateId) -> bool) {
         let covered = |live: &Live| {
             !live.loose && live.range.as_deref().is_some_and(|made| range.covers(made))
         };
         self.threads.revise(Parts::RANGE, |_, live| covered(live).then(|| live.over()));
+        let named = |id: &CreateId, live: &Live| {
+            !live.many && !since(id) && live.handle.as_ref().is_some_and(|at| range.holds(at))
+        };
+        self.threads.revise(Parts::HANDLE, |id, live| named(id, live).then(|| live.over()));
         self.joined_ranges.put(range.clone());
     }
 
@@ -692,6 +705,22 @@ impl HandleRange {
         let before = place.distance(&self.first).is_some_and(|by| by <= -8);
         let behind = place.distance(&self.end).is_some_and(|by| by >= self.stride);
         !(before || behind || are_apart(&self.first, place))
+    }
+
+    /// Whether the place is certainly one of these.
+    fn holds(&self, place: &Sym) -> bool {
+        !self.is_container()
+            && place.distance(&self.first).is_some_and(|by| by >= 0 && by % self.stride == 0)
+            && self.end.distance(place).is_some_and(|by| by > 0)
+    }
+
+    /// All of these, when they are few and their number is known.
+    fn places(&self) -> Option<Vec<Sym>> {
+        let length = self.end.distance(&self.first).filter(|_| !self.is_container())?;
+        let count = length.div_euclid(self.stride) + i64::from(length.rem_euclid(self.stride) != 0);
+        (1..=MAX_ACQUIRED as i64)
+            .contains(&count)
+            .then(|| (0..count).map(|k| self.first.clone().shifted(k * self.stride)).collect())
     }
 
     fn covers(&self, made: &HandleRange) -> bool {

@@ -274,8 +274,28 @@ pub enum Effect {
     Publishes {
         pointer: Operand,
     },
+    /// A pointer somewhere into what `pointer` points at is put where `into` points (`strtol`).
+    Stores {
+        pointer: Operand,
+        into: Operand,
+    },
+    /// The library keeps the pointers that are stored where `of` points…
+    KeepsContent {
+        of: Operand,
+    },
+    /// …and puts what it has kept where `into` points (`epoll_wait`).
+    GivesContent {
+        into: Operand,
+    },
+    /// Besides what is listed, it does something that cannot be said here: with memory behind what its
+    /// arguments point at, or with pointers that it keeps.
+    Partial,
 
     // Control
+    /// What the argument points at goes to whoever catches it.
+    Throws {
+        object: Operand,
+    },
     NoReturn,
     /// Touches no memory that the program can name, and synchronises nothing.
     Pure,

@@ -9,7 +9,7 @@ use racewarden_models::Operand;
 
 use super::statics::Statics;
 use super::{
-    Effect, Entry, Extent, HandlerKind, Inside, Length, LockName, Passed, RESULT, Success,
+    Effect, Entry, Extent, HandlerKind, Inside, LOADED, Length, LockName, Passed, RESULT, Success,
 };
 
 /// Arguments of one call that effects with an open list are spelled out for.
@@ -82,6 +82,14 @@ fn argument(operand: &Operand) -> Option<u32> {
     match operand {
         Operand::Arg(index) => Some(*index),
         _ => None,
+    }
+}
+
+/// What a callback gets.
+fn passed(operand: &Operand) -> u32 {
+    match operand {
+        Operand::Load(inner) => argument(inner).map_or(u32::MAX, |index| index | LOADED),
+        operand => argument(operand).unwrap_or(u32::MAX),
     }
 }
 
@@ -337,7 +345,7 @@ fn convert_one(
         M::TlsCreate { destructor: Some(function), .. } => {
             if let Some(function) = argument(function) {
                 let (kind, passes) = (HandlerKind::ThreadExit, Vec::new());
-                let (by_address, of_key) = (false, true);
+                let (by_address, of_key) = (None, true);
                 out.push(Effect::Handler { function, by_address, kind, passes, of_key });
             }
         }
@@ -411,6 +419,20 @@ fn convert_one(
         M::Publishes { pointer } => {
             out.extend(listed(pointer).into_iter().map(|argument| Effect::Publish { argument }));
         }
+        M::Stores { pointer, into } => match (argument(pointer), argument(into)) {
+            (Some(value), Some(into)) => out.push(Effect::StoreInto { value, into }),
+            _ => out.push(Effect::Unknown),
+        },
+        M::KeepsContent { of } => {
+            out.push(argument(of).map_or(Effect::Unknown, |of| Effect::KeepContent { of }));
+        }
+        M::GivesContent { into } => {
+            out.push(argument(into).map_or(Effect::Unknown, |into| Effect::GiveContent { into }));
+        }
+        M::Throws { object } => {
+            out.extend(argument(object).map(|object| Effect::Throw { object }));
+        }
+        M::Partial => out.push(Effect::Partial),
         M::NoReturn => out.push(Effect::NoReturn),
         M::ThreadExit => out.push(Effect::ThreadExit),
         M::Calls { function, arguments } => {
@@ -421,7 +443,7 @@ fn convert_one(
                 },
                 function => (argument(function), None),
             };
-            let passes = arguments.iter().map(|a| argument(a).unwrap_or(u32::MAX)).collect();
+            let passes = arguments.iter().map(passed).collect();
             match function {
                 Some(function) => out.push(Effect::CallBack { function, loaded, passes }),
                 None => out.push(Effect::Unknown),
@@ -435,11 +457,14 @@ fn convert_one(
                 models::Moment::Concurrent | models::Moment::Fork => HandlerKind::Concurrent,
             };
             let (function, by_address) = match function {
-                Operand::Load(inner) => (argument(inner), true),
-                function => (argument(function), false),
+                Operand::Load(inner) => match &**inner {
+                    Operand::Offset(base, bytes) => (argument(base), Some(*bytes)),
+                    base => (argument(base), Some(0)),
+                },
+                function => (argument(function), None),
             };
             if let Some(function) = function {
-                let passes = arguments.iter().map(|a| argument(a).unwrap_or(u32::MAX)).collect();
+                let passes = arguments.iter().map(passed).collect();
                 let of_key = false;
                 out.push(Effect::Handler { function, by_address, kind, passes, of_key });
             }

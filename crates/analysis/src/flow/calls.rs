@@ -390,7 +390,10 @@ impl Flow<'_> {
                     self.access(inst, *pointer as u8, value, size, kind, *atomic);
                 }
             }
-            Effect::Publish { argument } | Effect::SetSpecific { value: argument } => {
+            Effect::Publish { argument }
+            | Effect::SetSpecific { value: argument }
+            | Effect::Throw { object: argument }
+            | Effect::StoreInto { value: argument, .. } => {
                 if let Some(value) = arguments.get(*argument as usize) {
                     self.escape_value(value, paths);
                 }
@@ -402,7 +405,7 @@ impl Flow<'_> {
                 self.summary.ends_thread = true;
                 paths.clear();
             }
-            Effect::Unknown => {
+            Effect::Unknown | Effect::Partial => {
                 for argument in arguments {
                     self.escape_value(argument, paths);
                 }
@@ -449,6 +452,8 @@ impl Flow<'_> {
             | Effect::ReturnsOwn
             | Effect::ReturnsObject { .. }
             | Effect::ReturnsLoaded { .. }
+            | Effect::KeepContent { .. }
+            | Effect::GiveContent { .. }
             | Effect::VariadicStart { .. } => {}
             Effect::Returns { argument, inside } => {
                 if (*inside || self.syms.is_opaque(inst))

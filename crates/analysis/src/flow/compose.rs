@@ -98,7 +98,7 @@ pub fn compose_with(
     }
     for range in &effect.joined_ranges {
         if let Some(range) = bind_range(range, bind) {
-            path.join_range(&range);
+            path.join_range(&range, |_| false);
         }
     }
     if !effect.threads.is_empty() {

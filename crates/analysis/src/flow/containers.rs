@@ -112,7 +112,7 @@ impl Flow<'_> {
             Member::Add => self.keep_started(inst, range.as_ref(), paths),
             Member::End => {
                 if let Some(all) = range {
-                    paths.iter_mut().for_each(|path| path.join_range(&all));
+                    paths.iter_mut().for_each(|path| path.join_range(&all, |_| false));
                 }
             }
             Member::Move | Member::Swap => {
@@ -451,6 +451,7 @@ impl Flow<'_> {
                         | Effect::CallBack { .. }
                         | Effect::Once { .. }
                         | Effect::Handler { .. }
+                        | Effect::Partial
                         | Effect::Unknown
                 )
             });

@@ -125,10 +125,10 @@ impl Flow<'_> {
 
     /// What happens on the edge: loop exits join ranges, phis take their values.
     pub(super) fn cross(&mut self, from: u32, to: u32, path: &mut Path) {
-        for (index, range) in self.range_joins.clone() {
+        for (index, tested, range) in self.range_joins.clone() {
             let body = &self.cfg.loops[index as usize];
-            if from == body.header && !body.contains(to) {
-                path.join_range(&range);
+            if from == tested && !body.contains(to) {
+                path.join_range(&range, |id| self.is_created_in(body, id));
             }
         }
         let block = &self.function.blocks[to as usize];

@@ -4,6 +4,7 @@
 use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 
 use super::Flow;
+use crate::cfg::Loop;
 use crate::detached::is_itself;
 use crate::effects::{Effect, Entry};
 use crate::futures::Role;
@@ -90,15 +91,18 @@ impl Flow<'_> {
         self.cfg.once_per_round(index, self.cfg.block_of[inst as usize])
     }
 
+    /// Whether the thread may be created in a round of the loop.
+    pub(super) fn is_created_in(&self, body: &Loop, id: &CreateId) -> bool {
+        let call = id.chain.first().unwrap_or(&id.site);
+        id.any_chain
+            || call.0 != self.id
+            || self.cfg.block_of.get(call.1 as usize).is_some_and(|b| body.contains(*b))
+    }
+
     /// A loop is entered again: the handles that it stored before will be overwritten.
     pub(super) fn lose_ranges(&self, header: u32, path: &mut Path) {
         let Some(body) = self.cfg.loop_at(header) else { return };
-        let inside = |id: &CreateId| {
-            let call = id.chain.first().unwrap_or(&id.site);
-            id.any_chain
-                || call.0 != self.id
-                || self.cfg.block_of.get(call.1 as usize).is_some_and(|b| body.contains(*b))
-        };
+        let inside = |id: &CreateId| self.is_created_in(body, id);
         let arrayed = |live: &Live| live.range.as_ref().is_some_and(|range| !range.is_container());
         path.threads.revise(Parts::RANGE, |id, live| {
             (arrayed(live) && inside(id)).then(|| Live { range: None, ..live.clone() })
@@ -110,7 +114,7 @@ impl Flow<'_> {
             return known.clone();
         }
         let types = &self.env.program.module.types;
-        let found = induction(self.function, &self.cfg, &self.syms, types, phi);
+        let found = induction(self.function, self.cfg, &self.syms, types, phi);
         self.inductions.insert(phi, found.clone());
         found
     }
@@ -173,10 +177,26 @@ impl Flow<'_> {
                     .or_else(|| self.handle_range(&place));
                 let Some((index, range)) = all else { continue };
                 if self.joins_each_round(index, inst, &place) {
-                    self.range_joins.push((index, range));
+                    let tested = self.tested(index, &place);
+                    self.range_joins.push((index, tested, range));
                 }
             }
         }
+    }
+
+    /// The block where the loop is left that makes all rounds of the counter in the place.
+    fn tested(&mut self, index: u32, place: &Sym) -> u32 {
+        let counters: Vec<u32> = place
+            .terms
+            .iter()
+            .filter_map(|(atom, _)| match atom {
+                Atom::Inst(LOCAL, inst) => Some(*inst),
+                _ => None,
+            })
+            .collect();
+        let mut found = counters.into_iter().filter_map(|phi| self.induction_of(phi));
+        let own = found.find(|counter| counter.index == index).map(|counter| counter.tested);
+        own.unwrap_or(self.cfg.loops[index as usize].header)
     }
 
     /// The arguments of a function that it waits for, and whether they are handles' addresses.

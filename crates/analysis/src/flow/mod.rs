@@ -42,6 +42,7 @@ pub struct Env<'a> {
     pub program: &'a Program,
     pub effects: &'a Effects,
     pub points: &'a PointsTo,
+    pub cfgs: &'a [Cfg],
     /// Objects that two threads may reach and one may write; the others' accesses are left out.
     pub shared: &'a [bool],
     /// Loads of memory that does not change while threads run.
@@ -68,7 +69,7 @@ pub struct Flow<'a> {
     summaries: &'a dyn Fn(FunctionId) -> Option<Arc<Summary>>,
     id: FunctionId,
     function: &'a Function,
-    pub cfg: Cfg,
+    pub cfg: &'a Cfg,
     pub syms: SymTable,
     inductions: FxHashMap<u32, Option<Induction>>,
     /// Calls whose result is looked at.
@@ -76,7 +77,7 @@ pub struct Flow<'a> {
     /// What the format of the call at hand says of its arguments.
     bounds: formats::Bounds,
     /// Handle ranges joined by a whole run of a loop.
-    range_joins: Vec<(u32, HandleRange)>,
+    range_joins: Vec<(u32, u32, HandleRange)>,
     summary: Summary,
     recording: Option<Arc<Path>>,
     exits: Vec<Exit>,
@@ -106,6 +107,10 @@ impl Oracle for FunctionOracle<'_> {
         };
         let Callee::Direct(target) = callee else { return None };
         if let Some(effects) = self.env.effects.of(*target) {
+            // What was thrown, or what is stored there.
+            if effects.iter().any(|effect| matches!(effect, Effect::ReturnsLoaded { .. })) {
+                return None;
+            }
             return effects.iter().find_map(|effect| match effect {
                 Effect::Returns { argument, inside: false } => {
                     Some(Sym::atom(Atom::Argument(LOCAL, *argument)))
@@ -128,9 +133,9 @@ pub fn analyse(
     id: FunctionId,
 ) -> Summary {
     let function = env.program.module.function(id);
-    let cfg = Cfg::new(function);
+    let cfg = &env.cfgs[id.index()];
     let oracle = FunctionOracle { env, id, function, summaries };
-    let syms = SymTable::new(function, &cfg, &env.program.module.types, &oracle);
+    let syms = SymTable::new(function, cfg, &env.program.module.types, &oracle);
     let mut flow = Flow {
         env,
         summaries,

@@ -172,6 +172,8 @@ pub(super) struct Scan<'a> {
     awaited: Vec<(CallSite, Location)>,
     /// Calls that wait for a word to change, with the value that must not be there.
     changes: Vec<(CallSite, Location, Content)>,
+    /// Instructions whose result is compared with a constant.
+    pub(super) compared: FxHashSet<CallSite>,
     /// Semaphores that have a name outside of the program.
     named: u32,
 }
@@ -190,6 +192,7 @@ impl Events {
             tainted: FxHashSet::default(),
             awaited: Vec::new(),
             changes: Vec::new(),
+            compared: FxHashSet::default(),
             named: 0,
         };
         for &function in &functions {
@@ -260,6 +263,9 @@ impl<'a> Scan<'a> {
         for (inst, op) in bodies.ops(function) {
             let site = (function, inst);
             match &*op {
+                Op::Compare { left: Value::Inst(left), right: Value::Int { .. }, .. } => {
+                    self.compared.insert((function, left.0));
+                }
                 Op::Load { address, size, order, .. } => {
                     if let Some(place) = self.exact(function, address) {
                         let (result, kind) = (inst, LookKind::Value);
@@ -532,7 +538,7 @@ impl<'a> Scan<'a> {
                     self.taint(site.0, value);
                 }
             }
-            Effect::Unknown => {
+            Effect::Unknown | Effect::Partial => {
                 for argument in arguments {
                     self.taint(site.0, argument);
                 }
@@ -644,20 +650,7 @@ impl<'a> Scan<'a> {
     fn keep_words(&mut self) {
         let mut words: Vec<Word> = std::mem::take(&mut self.words).into_values().collect();
         words.sort_by_key(|word| (word.place, word.size));
-        let overlaps: Vec<bool> = words
-            .iter()
-            .map(|word| {
-                words.iter().any(|other| {
-                    (other.place, other.size) != (word.place, word.size)
-                        && crate::pointsto::may_overlap(
-                            word.place,
-                            word.size,
-                            other.place,
-                            other.size,
-                        )
-                })
-            })
-            .collect();
+        let overlaps = super::overlaps::overlapping(&words);
         for (word, overlaps) in words.into_iter().zip(overlaps) {
             let objects = &self.instantiation.points.locations().objects;
             let local = !matches!(objects[word.place.object as usize], ObjectKind::Global(_));

@@ -143,15 +143,8 @@ impl Scan<'_> {
                     if word.looks.iter().any(|look| look.site == (write.site.0, load.0))
             )
         };
-        let compared = |look: &super::events::Look| {
-            bodies.ops(look.site.0).any(|(_, op)| {
-                matches!(
-                    &*op,
-                    Op::Compare { left: Value::Inst(load), right: Value::Int { .. }, .. }
-                        if load.0 == look.result
-                )
-            })
-        };
+        let compared =
+            |look: &super::events::Look| self.compared.contains(&(look.site.0, look.result));
         !word.writes.is_empty()
             && word.writes.len() <= MAX_COUNTING
             && word.writes.iter().all(adds)

@@ -13,6 +13,7 @@ mod flags;
 mod guarded;
 mod handoff;
 mod initial;
+mod overlaps;
 mod settled;
 mod tally;
 mod tickets;

@@ -666,29 +666,22 @@ impl Builder<'_> {
                 }
             }
             Effect::Handler { function, by_address, passes, of_key, .. } => {
-                let mut parameters: Vec<Option<Node>> =
-                    passes.iter().map(|&index| argument(index)).collect();
+                let mut parameters = self.passed(nodes, passes);
                 if *of_key {
                     parameters = vec![Some(self.specific)];
                 }
                 if let Some(mut target) = argument(*function) {
-                    if *by_address {
-                        let loaded = self.solver.node();
-                        self.solver.watch(target, Watch::Load { to: loaded, wide: false });
-                        target = loaded;
+                    if let Some(bytes) = by_address {
+                        target = self.loaded(target, *bytes);
                     }
                     self.watch_site(place, Binding::Entry { parameters }, target);
                 }
             }
             Effect::CallBack { function, loaded, passes } => {
-                let parameters = passes.iter().map(|&index| argument(index)).collect();
+                let parameters = self.passed(nodes, passes);
                 if let Some(mut target) = argument(*function) {
                     if let Some(bytes) = loaded {
-                        let (place, found) = (self.solver.node(), self.solver.node());
-                        let offset = *bytes as i64;
-                        self.solver.watch(target, Watch::Shift { to: place, offset, stride: 0 });
-                        self.solver.watch(place, Watch::Load { to: found, wide: false });
-                        target = found;
+                        target = self.loaded(target, *bytes);
                     }
                     self.watch_site(place, Binding::Entry { parameters }, target);
                 }
@@ -741,6 +734,23 @@ impl Builder<'_> {
             Effect::VariadicStart { list } => {
                 if let Some(list) = argument(*list) {
                     self.variadic_start(place.0, list);
+                }
+            }
+            Effect::Throw { object } => {
+                if let Some(from) = argument(*object) {
+                    self.solver.edge(from, self.exceptions);
+                }
+            }
+            Effect::StoreInto { value, into } => {
+                if let (Some(value), Some(into)) = (argument(*value), argument(*into)) {
+                    let from = self.anywhere(value);
+                    self.solver.watch(into, Watch::Store { from, wide: false });
+                }
+            }
+            Effect::KeepContent { of: index } | Effect::GiveContent { into: index } => {
+                if let Some(buffer) = argument(*index) {
+                    let gives = matches!(effect, Effect::GiveContent { .. });
+                    self.pass_on(buffer, gives);
                 }
             }
             Effect::Unknown => self.anything(nodes, own),

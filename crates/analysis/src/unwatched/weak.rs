@@ -187,7 +187,8 @@ impl Scan<'_> {
 
     fn call(&mut self, site: CallSite, callee: &Callee, arguments: &[Value]) {
         let Ground { program, effects, points, graph, .. } = self.ground;
-        let unknown = effects_of_call(effects, points, site, callee).any(|e| *e == Effect::Unknown);
+        let unknown = effects_of_call(effects, points, site, callee)
+            .any(|effect| matches!(effect, Effect::Unknown | Effect::Partial));
         let unresolved = graph.unresolved.contains(&site);
         if unknown || unresolved || matches!(callee, Callee::Asm { .. }) {
             arguments.iter().for_each(|argument| self.root(site.0, argument));

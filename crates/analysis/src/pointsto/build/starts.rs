@@ -4,7 +4,7 @@
 use racewarden_ir::{FunctionId, Op, Value};
 
 use super::{Binding, Builder};
-use crate::effects::{Effect, Entry};
+use crate::effects::{Effect, Entry, LOADED};
 use crate::pointsto::CallSite;
 use crate::pointsto::solve::{Node, Watch};
 use crate::pointsto::tables::Only;
@@ -20,14 +20,48 @@ impl Builder<'_> {
         for effect in effects.iter().filter(|_| sends || receives) {
             let Effect::Access { pointer, write, .. } = effect else { continue };
             let Some(buffer) = nodes.get(*pointer as usize).copied().flatten() else { continue };
-            let inside = self.solver.node();
-            self.solver.watch(buffer, Watch::Shift { to: inside, offset: 0, stride: 1 });
-            if *write && receives {
-                self.solver.watch(inside, Watch::Store { from: self.sent, wide: true });
-            } else if !*write && sends {
-                self.solver.watch(inside, Watch::Load { to: self.sent, wide: true });
+            if (*write && receives) || (!*write && sends) {
+                self.pass_on(buffer, *write);
             }
         }
+    }
+
+    /// Addresses that are in the memory go to whoever gets them, or those that were sent come there.
+    pub(super) fn pass_on(&mut self, buffer: Node, gives: bool) {
+        let inside = self.anywhere(buffer);
+        let watch = if gives {
+            Watch::Store { from: self.sent, wide: true }
+        } else {
+            Watch::Load { to: self.sent, wide: true }
+        };
+        self.solver.watch(inside, watch);
+    }
+
+    /// Somewhere into what the node points to.
+    pub(super) fn anywhere(&mut self, node: Node) -> Node {
+        let inside = self.solver.node();
+        self.solver.watch(node, Watch::Shift { to: inside, offset: 0, stride: 1 });
+        inside
+    }
+
+    /// What is stored so many bytes into what the node points to.
+    pub(super) fn loaded(&mut self, node: Node, bytes: u64) -> Node {
+        let (place, found) = (self.solver.node(), self.solver.node());
+        self.solver.watch(node, Watch::Shift { to: place, offset: bytes as i64, stride: 0 });
+        self.solver.watch(place, Watch::Load { to: found, wide: false });
+        found
+    }
+
+    /// What a callback gets of the call's arguments.
+    pub(super) fn passed(&mut self, nodes: &[Option<Node>], passes: &[u32]) -> Vec<Option<Node>> {
+        let of = |index: u32| nodes.get(index as usize).copied().flatten();
+        let mut found = Vec::with_capacity(passes.len());
+        for &index in passes {
+            let loads = index & LOADED != 0 && index & !LOADED < LOADED >> 1;
+            let node = of(if loads { index & !LOADED } else { index });
+            found.push(node.map(|node| if loads { self.loaded(node, 0) } else { node }));
+        }
+        found
     }
 
     /// A byte that goes from one place to another may be one of an address.

@@ -1,0 +1,24 @@
+// It stops one before the first.
+#include <pthread.h>
+int x;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void *work(void *arg) {
+  pthread_mutex_lock(&m);
+  x++; // RACE!
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+int main(void) {
+  pthread_t t[5];
+  int i = 0;
+  while (i < 5) {
+    pthread_create(&t[i], 0, work, 0);
+    i++;
+  }
+  while (i > 1) {
+    i--;
+    pthread_join(t[i], 0);
+  }
+  x = 1; // RACE!
+  return 0;
+}
