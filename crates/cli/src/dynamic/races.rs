@@ -58,6 +58,9 @@ fn race_of(context: &mut Context, record: &RaceRecord) -> Race {
     if record.accesses.iter().any(|access| access.kind == "free") {
         reasons.push("one of the accesses gives the memory back".to_owned());
     }
+    if record.accesses.iter().any(|access| access.locks_forgotten) {
+        reasons.push("which locks the older access held is not known any more".to_owned());
+    }
     for (which, access) in ["later", "earlier"].into_iter().zip(&record.accesses) {
         if let Some(thread) = record.threads.get(&access.thread) {
             let created = frames_of(context, &thread.created);

@@ -29,6 +29,8 @@ pub struct AccessRecord {
     pub thread: u32,
     pub stack: Vec<Place>,
     pub locks: Vec<LockRecord>,
+    /// Nobody knows any more which locks were held.
+    pub locks_forgotten: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +160,11 @@ fn part(race: &mut RaceRecord, current: &mut Current, kind: &str, rest: &[&str])
                 _ => ObjectRecord::Global(place(&rest[1..])),
             });
         }
+        "locks" => {
+            if let Some(access) = race.accesses.last_mut() {
+                access.locks_forgotten = text(0) == "forgotten";
+            }
+        }
         "machine" => race.machine = text(0).to_owned(),
         "freed" => *current = Current::Freed,
         "thread" => {
@@ -234,6 +241,7 @@ mod tests {
             frame\t1200\t1000\t/bin/p\n\
             access\tread\t1\t0\n\
             frame\t1300\t1000\t/bin/p\n\
+            locks\tforgotten\n\
             object\theap\t9000\t32\t8\n\
             frame\t1400\t1000\t/bin/p\n\
             freed\n\
@@ -251,6 +259,7 @@ mod tests {
         assert_eq!(race.machine, "Exclusive-Write > Race");
         assert_eq!(race.accesses[0].locks[0].stack[0].address, 0x1200);
         assert!(race.accesses[1].atomic);
+        assert!(race.accesses[1].locks_forgotten && !race.accesses[0].locks_forgotten);
         assert_eq!(race.threads[&1].created[0].address, 0x1500);
         let Some(ObjectRecord::Heap { size: 32, offset: 8, stack, freed }) = &race.object else {
             panic!("not the heap block: {:?}", race.object);
