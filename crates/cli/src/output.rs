@@ -25,6 +25,10 @@ pub struct OutputArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
 
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -50,7 +54,8 @@ impl OutputArgs {
 
     /// Writes the report and gives the exit status it calls for.
     pub fn emit(&self, report: &Report) -> anyhow::Result<ExitCode> {
-        let text = match self.format {
+        let format = if self.json { Format::Json } else { self.format };
+        let text = match format {
             Format::Text => self.text(report),
             Format::Json => racewarden_report::json(report),
             Format::Sarif => racewarden_report::sarif(report),

@@ -91,6 +91,19 @@ fn why_names_the_digest_or_says_that_there_is_none() {
 }
 
 #[test]
+fn json_has_a_flag_of_its_own() {
+    let folder = folder(&[("a.c", TWO_RACES)]);
+    let short = run(folder.path(), &["a.c", "--json"]);
+    let long = run(folder.path(), &["a.c", "--format", "json"]);
+    assert_eq!((short.status.code(), long.status.code()), (Some(1), Some(1)));
+    let races = |output: &Output| {
+        serde_json::from_slice::<Report>(&output.stdout).expect("a report").races.len()
+    };
+    assert_eq!((races(&short), races(&long)), (2, 2));
+    assert_eq!(run(folder.path(), &["a.c", "--json", "--format", "text"]).status.code(), Some(2));
+}
+
+#[test]
 fn a_baseline_sets_known_races_aside() {
     let folder = folder(&[("a.c", TWO_RACES)]);
     let (before, status) = report(folder.path(), &["a.c"]);

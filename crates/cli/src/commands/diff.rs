@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
     #[command(flatten)]
     ledger: LedgerArgs,
 }
@@ -76,7 +80,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         FailOn::Any => difference.new.len() + difference.worse.len() + difference.same.len() > 0,
         FailOn::None => false,
     };
-    let text = match args.format {
+    let format = if args.json { Format::Json } else { args.format };
+    let text = match format {
         Format::Text => difference.text(),
         Format::Json => difference.json()?,
         Format::Sarif => difference.sarif(new),
