@@ -29,6 +29,9 @@ pub struct Presence {
     id: AtomicU16,
     /// Where the owner of the region stands that it changes.
     inside: AtomicUsize,
+    /// Where the owners stand of regions that it takes away, and how many there may be.
+    closing: AtomicUsize,
+    most: AtomicUsize,
 }
 
 const PRESENCES: usize = CLOSING as usize;
@@ -132,17 +135,29 @@ fn take_away(owners: &[AtomicU16], id: u16, most: usize) {
     let close = |owner: &&AtomicU16| {
         owner.compare_exchange(id, CLOSING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    let closing = owners.iter().take(most).take_while(close).count();
-    if closing == 0 {
-        return;
+    let most = most.min(owners.len());
+    if let Some(own) = own() {
+        own.most.store(most, Ordering::Relaxed);
+        own.closing.store(owners.as_ptr() as usize, Ordering::Release);
     }
+    let closing = owners[..most].iter().take_while(close).count();
+    if closing > 0 {
+        open_to_everyone(&owners[..closing], id);
+    }
+    if let Some(own) = own() {
+        own.closing.store(0, Ordering::Release);
+    }
+}
+
+/// Waits until the owner of regions that are being closed is in none of them.
+fn open_to_everyone(owners: &[AtomicU16], id: u16) {
     // The registration may not have survived a fork.
     if !membarrier(PRIVATE_EXPEDITED) {
         membarrier(REGISTER_PRIVATE_EXPEDITED);
         membarrier(PRIVATE_EXPEDITED);
     }
     let there = presence(id);
-    for owner in &owners[..closing] {
+    for owner in owners {
         while there.inside.load(Ordering::Acquire) == owner as *const AtomicU16 as usize {
             super::engine::yield_now();
         }
@@ -158,9 +173,21 @@ pub fn give_back(owner: &AtomicU16) {
     }
 }
 
-/// In the child of a fork only the calling thread lives on: nobody else is inside anywhere.
+/// In the child of a fork only the calling thread lives on: nobody else is inside anywhere, and nobody ends what
+/// was being taken away.
 pub fn reset_after_fork() {
     for id in 1..USED.load(Ordering::Relaxed).min(PRESENCES as u32) {
-        presence(id as u16).inside.store(0, Ordering::Relaxed);
+        let presence = presence(id as u16);
+        presence.inside.store(0, Ordering::Relaxed);
+        let closing = presence.closing.swap(0, Ordering::Relaxed) as *const AtomicU16;
+        if closing.is_null() {
+            continue;
+        }
+        // SAFETY: so many owners stand there, in shadow that stays mapped.
+        let most = presence.most.load(Ordering::Relaxed);
+        for owner in unsafe { std::slice::from_raw_parts(closing, most) } {
+            let (from, to) = (CLOSING, EVERYONE);
+            let _ = owner.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 }

@@ -59,7 +59,8 @@ fn wait(word: &AtomicU64) {
             std::hint::spin_loop();
         } else {
             super::engine::yield_now();
-            if spins > 20_000 && FORKED.load(Ordering::Relaxed) {
+            // Each turn lets the holder run, if it is there; beside busy processes a turn takes milliseconds.
+            if spins > 200 && FORKED.load(Ordering::Relaxed) {
                 return;
             }
         }

@@ -690,10 +690,18 @@ impl Registry {
         self.lock.reset_after_fork();
         self.with(|inner| {
             inner.joinable.clear();
-            for thread in &mut inner.live {
-                if *thread != survivor {
-                    *thread = std::ptr::null_mut();
+            for (slot, thread) in inner.live.iter_mut().enumerate() {
+                if *thread == survivor || thread.is_null() {
+                    continue;
                 }
+                // What the others did before is all that they will ever do to this copy of the memory.
+                // SAFETY: the survivor is the calling thread, and the others' states are a copy that nobody
+                // changes.
+                unsafe {
+                    (*survivor).clocks.full.raise(slot, (**thread).time);
+                    (*survivor).clocks.weak.raise(slot, (**thread).time);
+                }
+                *thread = std::ptr::null_mut();
             }
         });
     }
