@@ -36,6 +36,8 @@ pub struct Conflict {
 /// Different call chains to the same two instructions that are worth telling.
 const CHAINS_PER_PAIR: u32 = 8;
 const MOST_REPORTS: u64 = 4000;
+/// Pairs of sites that are remembered although others of the same two instructions were told.
+const MOST_CHAINS: usize = 1 << 18;
 
 struct Seen {
     lock: SpinLock,
@@ -57,19 +59,23 @@ static UNWRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Whether this pair of sites has not been told yet.
 fn is_news(a: u32, b: u32, observed: bool) -> bool {
     let chain = (a.min(b), a.max(b));
-    let (pc_a, pc_b) = (CHAINS.address_of(a) as u64, CHAINS.address_of(b) as u64);
-    let pair = (pc_a.min(pc_b), pc_a.max(pc_b), observed);
     let _guard = SEEN.lock.lock();
     // SAFETY: the lock is held.
     let (pairs, chains) = unsafe { (&mut *SEEN.pairs.get(), &mut *SEEN.chains.get()) };
-    let told = pairs.get(&pair).copied().unwrap_or(0);
-    if told >= CHAINS_PER_PAIR {
-        return false;
-    }
     match chains.get(&chain) {
         Some(true) => return false,
         Some(false) if !observed => return false,
         _ => {}
+    }
+    // Where sites are takes long to find out, and a race may come again millions of times.
+    let (pc_a, pc_b) = (CHAINS.address_of(a) as u64, CHAINS.address_of(b) as u64);
+    let pair = (pc_a.min(pc_b), pc_a.max(pc_b), observed);
+    let told = pairs.get(&pair).copied().unwrap_or(0);
+    if told >= CHAINS_PER_PAIR {
+        if chains.len() < MOST_CHAINS {
+            chains.insert(chain, observed);
+        }
+        return false;
     }
     if WRITTEN.load(Ordering::Relaxed) >= MOST_REPORTS {
         UNWRITTEN.fetch_add(1, Ordering::Relaxed);

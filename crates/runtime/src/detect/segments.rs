@@ -42,7 +42,7 @@ pub static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 
 struct Kept {
     lock: SpinLock,
-    /// The blocks with logs, the oldest first, from `first` on.
+    /// The blocks with logs, the oldest first.
     blocks: std::cell::UnsafeCell<std::collections::VecDeque<u32>>,
 }
 
