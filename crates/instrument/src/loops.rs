@@ -344,6 +344,11 @@ fn is_far(piece: &Piece) -> bool {
     piece.stride.constant().is_none_or(|stride| stride.unsigned_abs() >= FAR)
 }
 
+fn number_of(kind: LLVMTypeRef, value: i64) -> LLVMValueRef {
+    // SAFETY: the type is one of whole numbers.
+    unsafe { LLVMConstInt(kind, value.cast_unsigned(), 1) }
+}
+
 /// Puts one check of the whole range before the loop, and takes those out of it that it stands for.
 ///
 /// # Safety
@@ -364,7 +369,7 @@ unsafe fn check_before(
         LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(counted.entry));
         LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(first.call));
         let none = c"".as_ptr();
-        let number = |value: i64| LLVMConstInt(word, value.cast_unsigned(), 1);
+        let number = |value: i64| number_of(word, value);
         let at = range.at.build(builder, word, &counted.starts());
         let pointer = context.ptr_type(Default::default()).as_type_ref();
         let start = LLVMBuildIntToPtr(builder, at, pointer, none);
@@ -405,7 +410,14 @@ unsafe fn fetch_ahead(module: &Module, counted: &Counted, far: &[(Check, Piece)]
             let byte = context.i8_type().as_type_ref();
             let builder = LLVMCreateBuilderInContext(context.raw());
             LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(counted.entry));
-            let mut way = piece.stride.scaled(AHEAD).build(builder, word, &counted.starts());
+            // What lies beyond a loop of few rounds may be nowhere, and to find that out takes the processor
+            // longer than what it would save: the present place, which it has, is asked for instead.
+            let way = piece.stride.scaled(AHEAD).build(builder, word, &counted.starts());
+            let enough = number_of(word, 2 * AHEAD * counted.deciding.step);
+            let length = LLVMBuildSub(builder, counted.bound, counted.deciding.start, c"".as_ptr());
+            let is_long =
+                LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntUGE, length, enough, c"".as_ptr());
+            let mut way = LLVMBuildSelect(builder, is_long, way, number_of(word, 0), c"".as_ptr());
             LLVMPositionBuilderBefore(builder, check.call);
             let from = LLVMGetOperand(check.call, 0);
             let later = LLVMBuildGEP2(builder, byte, from, &mut way, 1, c"".as_ptr());

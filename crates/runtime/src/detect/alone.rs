@@ -86,9 +86,6 @@ fn own() -> Option<&'static Presence> {
 pub fn enter(owner: &AtomicU16) -> bool {
     let Some(own) = own() else { return false };
     let id = own.id.load(Ordering::Relaxed);
-    if owner.load(Ordering::Relaxed) != id {
-        return false;
-    }
     own.inside.store(owner as *const AtomicU16 as usize, Ordering::Relaxed);
     // For the processor, whoever takes the region away does it.
     compiler_fence(Ordering::SeqCst);

@@ -237,13 +237,11 @@ impl Chains {
         let number = (place as u32)
             .wrapping_sub(callee & !DESCRIBED)
             .wrapping_sub(size_of::<Function>() as u32);
-        if chain == 0 || place & PLACE == 0 || callee & DESCRIBED == 0 {
-            return None;
-        }
+        // Chain 0, and those of functions without a description, have no places.
         let chain = self.chain(chain);
         let first = chain.first.load(Ordering::Relaxed);
         let places = chain.end.load(Ordering::Relaxed) - first;
-        (number < places).then(|| first + number)
+        (number < places && place & PLACE != 0).then(|| first + number)
     }
 
     /// The site of an access in the chain, at this address in the code or this place.

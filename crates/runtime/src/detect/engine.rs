@@ -12,7 +12,7 @@ use super::access::{self, Access};
 use super::clock::Clocks;
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
-use super::{cell, intern, options, report, shadow, signals, step, sync};
+use super::{cell, intern, lean, options, report, shadow, signals, step, sync};
 use crate::common::futex::raw_syscall;
 use crate::common::tls;
 
@@ -197,8 +197,42 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
 }
 
 /// A plain access to a granule that exists, `new` being its cell without the site.
-#[inline(never)]
+#[inline(always)]
 fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
+    if !access_leanly([(granule, new)], pc) {
+        access_more(granule, address, new, pc);
+    }
+}
+
+/// Whether the access could be dealt with in the short way; its cells lack the site.
+#[inline(always)]
+fn access_leanly<const N: usize>(parts: lean::Parts<N>, pc: usize) -> bool {
+    if tls::now() == 0 || tls::depth() != 0 {
+        return false;
+    }
+    // SAFETY: a thread that has an epoch has a state, and as in [`enter`] nobody else refers to it.
+    let thread = unsafe { &mut *(tls::state() as *mut Thread) };
+    let site = if thread.is_special() { None } else { thread.known_site(pc) };
+    let Some(site) = site.and_then(cell::site_bits) else { return false };
+    let rest = thread.now & cell::LEVEL | site;
+    tls::set_depth(1);
+    let done = lean::step(thread, parts, rest);
+    tls::set_depth(0);
+    if thread.signals.any() {
+        deliver_now(thread);
+    }
+    done
+}
+
+#[cold]
+#[inline(never)]
+fn deliver_now(thread: &mut Thread) {
+    signals::deliver_pending(thread);
+}
+
+/// An access that asks for more than the short way.
+#[inline(never)]
+fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
     let watched = new & cell::EPOCH != 0;
@@ -237,13 +271,16 @@ pub fn access_pair(address: usize, kind: Kind, pc: usize) {
         && let (Some(first), Some(second)) =
             (shadow::existing(address), shadow::existing(address + 8))
     {
+        if first.is_grouped_with(&second) && access_leanly([(first, new), (second, new)], pc) {
+            return;
+        }
         access_unless_said(first, address, new, pc);
         return access_unless_said(second, address + 8, new, pc);
     }
     access_range(address, 16, kind, pc);
 }
 
-#[inline(always)]
+#[inline(never)]
 fn access_unless_said(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     if new & cell::EPOCH == 0 || !step::says(granule.first().load(Ordering::Relaxed), new) {
         access_one(granule, address, new, pc);

@@ -17,6 +17,7 @@ const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
 const JOINED: usize = 4096;
+const RECENT: usize = 32;
 
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -38,6 +39,8 @@ struct Set {
 
 /// All zeros, it knows nothing yet.
 pub struct Memo {
+    /// What became of two cells lately: key and result. Few, because they are looked at all the time.
+    recent: [((u64, u64, u64), (u64, u64)); RECENT],
     /// Sites that were joined lately: what names them, and the site that stands for both.
     joined: [(u64, u32); JOINED],
     entries: [Entry; ENTRIES],
@@ -58,6 +61,25 @@ impl Memo {
             *known = (key, joined::join(old, older & BYTES, new, added)?);
         }
         Some(known.1)
+    }
+
+    #[inline(always)]
+    fn recent_at(first: u64, second: u64, new: u64) -> usize {
+        let mixed = first ^ second.rotate_left(21) ^ new.rotate_left(42);
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - RECENT.ilog2())) as usize
+    }
+
+    /// What became of these cells lately, when this access came.
+    #[inline(always)]
+    pub fn recent(&self, first: u64, second: u64, new: u64) -> Option<(u64, u64)> {
+        let (key, result) = self.recent[Self::recent_at(first, second, new)];
+        (key == (first, second, new)).then_some(result)
+    }
+
+    /// Notes what became of cells that are no one granule's own.
+    #[inline(always)]
+    pub fn note(&mut self, (first, second, new): (u64, u64, u64), result: (u64, u64)) {
+        self.recent[Self::recent_at(first, second, new)] = ((first, second, new), result);
     }
 
     /// The entry of a transition, made anew when another one has its place.

@@ -19,6 +19,7 @@ mod intercept;
 mod intern;
 mod java;
 mod joined;
+mod lean;
 mod limit;
 mod loads;
 mod locks;

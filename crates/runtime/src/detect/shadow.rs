@@ -167,6 +167,12 @@ impl Granule {
         self.everyones().load(Ordering::Relaxed) & LOCK != 0
     }
 
+    /// Whether the next granule shares the lock.
+    #[inline(always)]
+    pub fn is_grouped_with(&self, next: &Granule) -> bool {
+        std::ptr::eq(self.chunk, next.chunk) && self.index / GROUP == next.index / GROUP
+    }
+
     /// Whether one of the two is in this granule.
     #[inline(always)]
     pub fn has_bit(&self) -> bool {

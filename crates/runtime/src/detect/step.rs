@@ -160,8 +160,9 @@ pub fn advance(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let (first, second) = (locked.first(), locked.second());
     if second & TAG != 0 {
         return match known(thread, first, second, new) {
-            Some((first, second)) => {
-                locked.set(first, second);
+            Some(result) => {
+                thread.memo.note((first, second, new), result);
+                locked.set(result.0, result.1);
                 true
             }
             None => many(thread, locked, new),
@@ -171,7 +172,10 @@ pub fn advance(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         return four(thread, locked, new);
     }
     match two(thread, first, second, new) {
-        After::Two(first, second) => locked.set(first, second),
+        After::Two(one, other) => {
+            thread.memo.note((first, second, new), (one, other));
+            locked.set(one, other);
+        }
         After::Three(whole, one, other) => {
             grow(thread, locked, new, [whole, one, other]);
         }
@@ -208,8 +212,9 @@ fn grow(thread: &mut Thread, locked: &mut Locked, new: u64, [whole, one, other]:
     let (first, second) = (locked.first(), locked.second());
     let entry = thread.memo.entry(first, second, new);
     if entry.known {
-        let (first, second) = entry.result;
-        return locked.set(first, second);
+        let result = entry.result;
+        thread.memo.note((first, second, new), result);
+        return locked.set(result.0, result.1);
     }
     // Another thread that is about as far will come again, and finds its own cell where it looks first.
     let shared = match is_past(thread, one) {

@@ -357,15 +357,22 @@ impl Thread {
     /// The site of an access now: at this address in the code, or at this place in numbered code.
     #[inline(always)]
     pub fn site(&mut self, code: usize) -> u32 {
-        let top = tls::top() as *const Call;
-        if top > self.stack {
-            // SAFETY: entries below the top are written.
-            let call = unsafe { &*top.sub(1) };
-            if let Some(site) = CHAINS.site_of_place(call.context(), call.callee(), code) {
-                return site;
-            }
+        match self.known_site(code) {
+            Some(site) => site,
+            None => self.find_site(code),
         }
-        self.find_site(code)
+    }
+
+    /// The site of an access at a place in numbered code, when the chain of calls has been asked for before.
+    #[inline(always)]
+    pub fn known_site(&self, code: usize) -> Option<u32> {
+        let top = tls::top() as *const Call;
+        if top <= self.stack {
+            return None;
+        }
+        // SAFETY: entries below the top are written.
+        let call = unsafe { &*top.sub(1) };
+        CHAINS.site_of_place(call.context(), call.callee(), code)
     }
 
     #[inline(never)]
