@@ -19,6 +19,7 @@ use super::cell::{self, EPOCH, LOCK, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
 use super::granule::{self, GROUP, Locked};
+use super::lean;
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::step::{self, is_said, says};
@@ -119,7 +120,13 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 #[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
     let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-    step::advance(thread, &mut Locked::new(granule), new | site)
+    remember_at(thread, granule, new | site)
+}
+
+/// As [`remember`], the site being part of the cell already.
+#[inline(always)]
+pub fn remember_at(thread: &mut Thread, granule: Granule, new: u64) -> bool {
+    step::advance(thread, &mut Locked::new(granule), new)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -144,6 +151,11 @@ pub fn sweep(
             continue;
         }
         let mut locked = Locked::new(shadow::granule_at(chunk, at));
+        // A group whose granules all are as the last one was goes where that went.
+        if end - at == GROUP && locked.set_group_if(memo.0, memo.1) {
+            at = end;
+            continue;
+        }
         for (index, [first, second]) in group.iter().enumerate() {
             let before = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed) & !LOCK);
             if says(before.0, new) {
@@ -151,7 +163,7 @@ pub fn sweep(
             }
             locked.turn_to(shadow::granule_at(chunk, at + index));
             if memo.0 != before {
-                match step::next(thread, before, new) {
+                match lean::again(before, new).or_else(|| step::next(thread, before, new)) {
                     Some(after) => memo = (before, after),
                     None if is_said(&locked.granule(), new) => continue,
                     None if step::advance(thread, &mut locked, new) => continue,

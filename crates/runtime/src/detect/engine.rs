@@ -230,19 +230,31 @@ fn deliver_now(thread: &mut Thread) {
     signals::deliver_pending(thread);
 }
 
-/// An access that asks for more than the short way.
+/// An access that asks for more than the short way, or came there without the chain of calls being known.
 #[inline(never)]
 fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
     let watched = new & cell::EPOCH != 0;
+    let has_more = granule.has_more();
     // Two cells are compared when they are stepped; here it is about taking no lock for more.
-    if watched && granule.has_more() && step::is_said(&granule, new) {
+    if watched && has_more && step::is_said(&granule, new) {
         return;
     }
     let Some(mut thread) = enter() else { return };
     let new = new | thread.now & cell::LEVEL;
-    if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
+    if !watched || thread.is_special() {
+        return access_odd(thread, address, new, pc);
+    }
+    let is_new_here = thread.known_site(pc).is_none();
+    let Some(site) = cell::site_bits(thread.site(pc)) else {
+        return access_odd(thread, address, new, pc);
+    };
+    let done = match has_more {
+        true => lean::step_more(&thread, granule, new | site),
+        false => is_new_here && lean::step(&thread, [(granule, new)], site),
+    };
+    if !done && !access::remember_at(&mut thread, granule, new | site) {
         access_odd(thread, address, new, pc);
     }
 }

@@ -143,6 +143,27 @@ impl Locked {
         self.granule = granule;
     }
 
+    /// Brings all granules of the group, whose first one this is, from one pair of cells to another; when they all
+    /// have that pair.
+    #[inline(always)]
+    pub fn set_group_if(&mut self, before: (u64, u64), after: (u64, u64)) -> bool {
+        let cells: &[[AtomicU64; 2]; GROUP] = self.granule.group();
+        // The lock's bits stand in the first and second granule, and do not count.
+        let odd = cells.iter().fold(0, |odd, [first, second]| {
+            odd | first.load(Ordering::Relaxed) ^ before.0
+                | (second.load(Ordering::Relaxed) ^ before.1) & !LOCK
+        });
+        if odd != 0 {
+            return false;
+        }
+        let bit = if self.alone { 0 } else { LOCK };
+        for (at, [first, second]) in cells.iter().enumerate() {
+            second.store(after.1 | if at < 2 { bit } else { 0 }, Ordering::Release);
+            first.store(after.0, Ordering::Release);
+        }
+        true
+    }
+
     /// The cells beside, which are the granule's when its first one is tagged.
     #[inline(always)]
     pub fn beside(&self) -> [u64; 2] {

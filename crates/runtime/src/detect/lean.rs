@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use super::cell::{self, BLOCK, DEED, LOCK, TAG};
 use super::engine::Thread;
-use super::granule::{self, Quick};
+use super::granule::{self, More, Quick};
 use super::shadow::Granule;
 
 /// Granules of one group that an access covers, each with its cell, locks and site left out.
@@ -28,17 +28,25 @@ fn cells_of(granule: Granule) -> (u64, u64) {
     (granule.first().load(Ordering::Relaxed), granule.second().load(Ordering::Relaxed) & !LOCK)
 }
 
-/// What becomes of the two cells of a granule. A first cell that is `new`, or a second one, is its own.
+/// What becomes of the two cells of a granule when both are of the thread's present block, or there is one, and
+/// one of them is of the same deed.
 #[inline(always)]
-fn after(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
+pub fn again((first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
     let (one, other) = (first ^ new, second ^ new);
     let is_own = |differs: u64| differs & (BLOCK | TAG) == 0;
     if one & (BLOCK | DEED | TAG) == 0 && (second == 0 || is_own(other)) {
         return Some((new, second));
     }
-    if other & (BLOCK | DEED | TAG) == 0 && is_own(one) {
-        return Some((first, new));
+    (other & (BLOCK | DEED | TAG) == 0 && is_own(one)).then_some((first, new))
+}
+
+/// What becomes of the two cells of a granule.
+#[inline(always)]
+fn after(thread: &Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
+    if let Some(after) = again(before, new) {
+        return Some(after);
     }
+    let (first, second) = before;
     if first & TAG == 0
         && !granule::is_owned(second)
         && let Some(known) = thread.memo.recent(first, second, new)
@@ -48,11 +56,16 @@ fn after(thread: &Thread, (first, second): (u64, u64), new: u64) -> Option<(u64,
     after_earlier_blocks(thread, first, second, new)
 }
 
+/// Whether a cell is one of the thread's own, or none.
+#[inline(always)]
+fn is_own(thread: &Thread, cell: u64) -> bool {
+    cell == 0 || cell & TAG == 0 && thread.has_block(cell::block_of(cell))
+}
+
 /// As [`after`], for deeds so long ago that the thread has another block by now.
 #[inline(never)]
 fn after_earlier_blocks(thread: &Thread, first: u64, second: u64, new: u64) -> Option<(u64, u64)> {
-    let is_own = |cell: u64| cell == 0 || cell & TAG == 0 && thread.has_block(cell::block_of(cell));
-    if !is_own(first) || !is_own(second) {
+    if !is_own(thread, first) || !is_own(thread, second) {
         None
     } else if (first ^ new) & DEED == 0 {
         Some((new, second))
@@ -87,4 +100,74 @@ pub fn step<const N: usize>(thread: &Thread, parts: Parts<N>, rest: u64) -> bool
     }
     quick.end(group);
     done
+}
+
+/// As [`step`], for a granule with more than two cells: when all are the thread's own, the newest one takes the
+/// place of the same deed, and the new one its.
+#[inline(never)]
+pub fn step_more(thread: &Thread, granule: Granule, new: u64) -> bool {
+    let Some(quick) = Quick::begin(granule) else { return false };
+    let (first, second) = cells_of(granule);
+    let done = match More::of(second) {
+        More::None if first & TAG != 0 => beside(thread, granule, quick, new),
+        More::Node(node) => {
+            let cells = node.cells();
+            let found = place_of_same(thread, first, cells, new);
+            if let Some(at) = found {
+                if first != 0 {
+                    node.set(at, first);
+                }
+                quick.set(granule, new, second);
+            }
+            found.is_some()
+        }
+        _ => false,
+    };
+    quick.end(granule);
+    done
+}
+
+/// Where among `cells` the same deed is, all of them and `first` being the thread's own.
+#[inline(always)]
+fn place_of_same(thread: &Thread, first: u64, cells: &[u64], new: u64) -> Option<usize> {
+    let mut found = None;
+    for (at, cell) in cells.iter().enumerate() {
+        if !is_own(thread, *cell) {
+            return None;
+        }
+        if (cell ^ new) & DEED == 0 {
+            found = Some(at);
+        }
+    }
+    found.filter(|_| is_own(thread, first))
+}
+
+#[inline(always)]
+fn beside(thread: &Thread, granule: Granule, quick: Quick, new: u64) -> bool {
+    let (first, second) = cells_of(granule);
+    let first = first & !TAG;
+    let more = granule.beside();
+    let [third, fourth] = more.each_ref().map(|cell| cell.load(Ordering::Relaxed));
+    let own = is_own(thread, first)
+        && is_own(thread, second)
+        && is_own(thread, third)
+        && is_own(thread, fourth);
+    if !own {
+        return false;
+    }
+    let is_same = |cell: u64| (cell ^ new) & DEED == 0;
+    if is_same(first) {
+        quick.set(granule, new | TAG, second);
+    } else if is_same(second) {
+        quick.set(granule, new | TAG, first);
+    } else if is_same(third) {
+        more[0].store(first, Ordering::Relaxed);
+        quick.set(granule, new | TAG, second);
+    } else if is_same(fourth) {
+        more[1].store(first, Ordering::Relaxed);
+        quick.set(granule, new | TAG, second);
+    } else {
+        return false;
+    }
+    true
 }

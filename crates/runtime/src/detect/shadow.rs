@@ -167,6 +167,12 @@ impl Granule {
         self.everyones().load(Ordering::Relaxed) & LOCK != 0
     }
 
+    /// The cells of all granules that share the lock.
+    #[inline(always)]
+    pub fn group(&self) -> &'static [[AtomicU64; 2]; GROUP] {
+        &self.chunk.cells.as_chunks::<GROUP>().0[self.index / GROUP]
+    }
+
     /// Whether the next granule shares the lock.
     #[inline(always)]
     pub fn is_grouped_with(&self, next: &Granule) -> bool {
