@@ -32,9 +32,15 @@ pub fn await_server(port: u16, patience: Duration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lets all clients talk while `meanwhile` runs on this thread, each until it returned or until the
+/// Lets `count` clients talk while `meanwhile` runs on this thread, each until it returned or until the
 /// client asked `most` questions. Returns how many were answered.
-pub fn clients(port: u16, talk: Talk, most: u64, meanwhile: impl FnOnce()) -> anyhow::Result<u64> {
+pub fn clients(
+    port: u16,
+    talk: Talk,
+    count: usize,
+    most: u64,
+    meanwhile: impl FnOnce(),
+) -> anyhow::Result<u64> {
     let (operations, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let client = |number: u64| {
         let mut random = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -63,7 +69,7 @@ pub fn clients(port: u16, talk: Talk, most: u64, meanwhile: impl FnOnce()) -> an
     let client = &client;
     let failures = std::thread::scope(|scope| {
         let clients: Vec<_> =
-            (1..=CLIENTS as u64).map(|number| scope.spawn(move || client(number))).collect();
+            (1..=count as u64).map(|number| scope.spawn(move || client(number))).collect();
         meanwhile();
         if most == u64::MAX {
             stop.store(true, Ordering::Relaxed);
@@ -71,7 +77,7 @@ pub fn clients(port: u16, talk: Talk, most: u64, meanwhile: impl FnOnce()) -> an
         clients.into_iter().filter_map(|client| client.join().ok()?.err()).collect::<Vec<_>>()
     });
     if let Some(failure) = failures.first() {
-        bail!("{} of {CLIENTS} clients failed: {failure}", failures.len());
+        bail!("{} of {count} clients failed: {failure}", failures.len());
     }
     Ok(operations.into_inner())
 }
@@ -102,16 +108,33 @@ pub fn talk_memcached(stream: &mut BufReader<TcpStream>, random: u64) -> std::io
 }
 
 pub fn talk_redis(stream: &mut BufReader<TcpStream>, random: u64) -> std::io::Result<()> {
+    stream.get_mut().write_all(redis_question(random).as_bytes())?;
+    redis_answer(stream)
+}
+
+/// Questions that are asked together by [`talk_redis_at_once`].
+const TOGETHER: u64 = 32;
+
+/// Many questions before the first answer is read, so that the server's threads have work all the time.
+pub fn talk_redis_at_once(stream: &mut BufReader<TcpStream>, random: u64) -> std::io::Result<()> {
+    let nth = |at: u64| (random ^ at).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let questions: String = (0..TOGETHER).map(|at| redis_question(nth(at))).collect();
+    stream.get_mut().write_all(questions.as_bytes())?;
+    (0..TOGETHER).try_for_each(|_| redis_answer(stream))
+}
+
+fn redis_question(random: u64) -> String {
     let key = (random >> 16) & 0x3fff;
-    let mut line = String::new();
     match random % 10 {
-        0..3 => {
-            write!(stream.get_mut(), "SET k{key} {}\r\n", "v".repeat(random as usize % 500 + 1))?
-        }
-        3 => write!(stream.get_mut(), "DEL k{key}\r\n")?,
-        4 => write!(stream.get_mut(), "INCR n{}\r\n", key & 0xff)?,
-        _ => write!(stream.get_mut(), "GET k{key}\r\n")?,
+        0..3 => format!("SET k{key} {}\r\n", "v".repeat((random >> 32) as usize % 500 + 1)),
+        3 => format!("DEL k{key}\r\n"),
+        4 => format!("INCR n{}\r\n", key & 0xff),
+        _ => format!("GET k{key}\r\n"),
     }
+}
+
+fn redis_answer(stream: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+    let mut line = String::new();
     expect_more(stream.read_line(&mut line)?)?;
     if line.starts_with('$') && !line.starts_with("$-1") {
         expect_more(stream.read_line(&mut line)?)?;

@@ -131,7 +131,7 @@ fn soak(server: &Server, sources: &Path, tool: &Path, time: Duration) -> anyhow:
 fn load(server: &Server, port: u16, time: Duration) -> anyhow::Result<(u64, Vec<u64>)> {
     load::await_server(port, Duration::from_secs(600))?;
     let mut memory = Vec::new();
-    let operations = load::clients(port, server.talk, u64::MAX, || {
+    let operations = load::clients(port, server.talk, load::CLIENTS, u64::MAX, || {
         let start = Instant::now();
         while start.elapsed() < time {
             std::thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! What one run of a program cost, on one processor that others may share.
+//! What one run of a program cost, on one processor that others may share or on all of them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -18,18 +18,20 @@ pub struct Cost {
 /// measured programs share one processor, the first that may be used: whatever its speed is, it is so for
 /// all of them. (`time` of a subshell alone would be told by the subshell, which is gone.)
 const MEASURED: &str = "TIMEFORMAT='%3U %3S'; \
-    all=$(taskset -cp $$); all=${all##*: }; one=${all%%[-,]*}; \
+    all=$(taskset -cp $$); all=${all##*: }; one=${all%%[-,]*}; [ \"$SPREAD\" ] && one=$all; \
     time { ( echo $BASHPID >&2; exec taskset -c $one \"$0\" \"$@\" 2>/dev/null ); }";
 
 /// Runs the command to its end, and `during` beside it with the process's id. Race detectors may end
 /// it with a status of their own, so the caller judges by the output.
 pub fn cost_of(
     command: &Command,
+    on_one_processor: bool,
     during: impl FnOnce(u32) -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<Cost> {
     let output = tempfile::NamedTempFile::new()?;
     let mut child = Command::new("bash")
         .args(["-c", MEASURED])
+        .env("SPREAD", if on_one_processor { "" } else { "yes" })
         .arg(command.get_program())
         .args(command.get_args())
         .stdin(Stdio::null())
@@ -107,13 +109,15 @@ mod tests {
         let mut command = Command::new("bash");
         command.args(["-c", "echo done; exit 66"]);
         let mut seen = 0;
-        let cost = cost_of(&command, |process| {
+        let cost = cost_of(&command, true, |process| {
             seen = process;
             Ok(())
         });
         let cost = cost.unwrap();
         assert_eq!(cost.output, "done\n");
         assert!(cost.cpu >= 0.0 && seen > 0);
-        assert!(cost_of(Command::new("bash").args(["-c", "kill -9 $$"]), |_| Ok(())).is_err());
+        assert!(
+            cost_of(Command::new("bash").args(["-c", "kill -9 $$"]), false, |_| Ok(())).is_err()
+        );
     }
 }

@@ -146,7 +146,7 @@ fn measure(options: &Options, program: &Program, built: &Built) -> anyhow::Resul
     Ok(Row { name: program.name.to_owned(), plain, tsan, pruned, whole, helgrind })
 }
 
-/// What each variant costs: in each round all run side by side, and of the rounds' ratios to the first
+/// What each variant costs: in each round all run side by side (one after the other where threads spin), and of the rounds' ratios to the first
 /// variant the median counts.
 fn rounds<const N: usize>(
     rounds: usize,
@@ -156,8 +156,14 @@ fn rounds<const N: usize>(
 ) -> anyhow::Result<[Cost; N]> {
     let mut costs = [const { Vec::new() }; N];
     for _ in 0..rounds {
+        let run = |variant: &PathBuf| program.run(Command::new(variant), arguments);
+        if program.spins {
+            for (variant, costs) in variants.iter().zip(&mut costs) {
+                costs.push(run(variant)?);
+            }
+            continue;
+        }
         let round = std::thread::scope(|scope| {
-            let run = |variant: &PathBuf| program.run(Command::new(variant), arguments);
             let running = variants.map(|variant| scope.spawn(move || run(variant)));
             running.map(|one| match one.join() {
                 Ok(cost) => cost,

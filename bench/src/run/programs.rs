@@ -25,8 +25,18 @@ pub struct Program {
     pub source: Source,
     /// Arguments; `{threads}`, `{input}` and `{port}` are filled in.
     arguments: &'static [&'static str],
-    /// For a server: what each of its clients says, and how often.
-    load: Option<(Talk, u64)>,
+    load: Option<Load>,
+    /// Whether its threads wait for each other by loops of loads: beside others on one processor such a
+    /// program takes as long as the scheduler lets it.
+    pub spins: bool,
+}
+
+/// What a server has to do.
+struct Load {
+    talk: Talk,
+    clients: usize,
+    /// How often each client says it.
+    questions: u64,
 }
 
 /// Bytes of the compressors' input.
@@ -41,14 +51,16 @@ pub fn all(sources: &Path) -> Vec<Program> {
         },
         arguments,
         load: None,
+        spins: false,
     };
     let tree = |name: &'static str, package: &str, build, product, arguments| Program {
         name,
         source: Source::Tree { path: sources.join(package), build, product },
         arguments,
         load: None,
+        spins: false,
     };
-    let server = |talk: Talk, program: Program| Program { load: Some((talk, 15_000)), ..program };
+    let server = |load: Load, program: Program| Program { load: Some(load), ..program };
     vec![
         kernel("fft", "fft.c", &["{threads}", "1024"]),
         kernel("lu", "lu.c", &["{threads}", "1024"]),
@@ -90,7 +102,7 @@ pub fn all(sources: &Path) -> Vec<Program> {
             &["{threads}", "6000"],
         ),
         server(
-            load::talk_memcached,
+            Load { talk: load::talk_memcached, clients: load::CLIENTS, questions: 15_000 },
             tree(
                 "memcached",
                 "memcached",
@@ -100,28 +112,32 @@ pub fn all(sources: &Path) -> Vec<Program> {
             ),
         ),
         server(
-            load::talk_redis,
-            tree(
-                "redis",
-                "redis",
-                concat!(
-                    "make -C src clean; CFLAGS=-I/usr/include/liblzf LDFLAGS='-latomic -llzf' ",
-                    "make -j2 MALLOC=libc CC='{cc}' redis-server"
-                ),
-                "src/redis-server",
-                &[
-                    "--port",
-                    "{port}",
-                    "--save",
-                    "",
-                    "--appendonly",
-                    "no",
-                    "--io-threads",
-                    "{threads}",
-                    "--io-threads-do-reads",
-                    "yes",
-                ],
-            ),
+            // Its threads are only used while there are twice as many clients with something to say.
+            Load { talk: load::talk_redis_at_once, clients: 12, questions: 400 },
+            Program {
+                spins: true,
+                ..tree(
+                    "redis",
+                    "redis",
+                    concat!(
+                        "make -C src clean; CFLAGS=-I/usr/include/liblzf LDFLAGS='-latomic -llzf' ",
+                        "make -j2 MALLOC=libc CC='{cc}' redis-server"
+                    ),
+                    "src/redis-server",
+                    &[
+                        "--port",
+                        "{port}",
+                        "--save",
+                        "",
+                        "--appendonly",
+                        "no",
+                        "--io-threads",
+                        "{threads}",
+                        "--io-threads-do-reads",
+                        "yes",
+                    ],
+                )
+            },
         ),
     ]
 }
@@ -150,18 +166,18 @@ impl Program {
 
     /// Runs a variant and makes sure that it did its work.
     pub fn run(&self, mut command: Command, arguments: &[String]) -> anyhow::Result<Cost> {
-        let Some((talk, questions)) = self.load else {
-            let cost = cost_of(command.args(arguments), |_| Ok(()))?;
+        let Some(Load { talk, clients, questions }) = self.load else {
+            let cost = cost_of(command.args(arguments), !self.spins, |_| Ok(()))?;
             ensure!(!cost.output.is_empty(), "{} printed nothing: {command:?}", self.name);
             return Ok(cost);
         };
         let port = load::free_port()?;
         command.args(arguments.iter().map(|text| text.replace("{port}", &port.to_string())));
-        cost_of(&command, |process| {
+        cost_of(&command, !self.spins, |process| {
             let loaded = load::await_server(port, PATIENCE)
-                .and_then(|()| load::clients(port, talk, questions, || ()));
+                .and_then(|()| load::clients(port, talk, clients, questions, || ()));
             let stopped = Command::new("kill").arg(process.to_string()).status()?;
-            ensure!(loaded? == questions * load::CLIENTS as u64, "questions without an answer");
+            ensure!(loaded? == questions * clients as u64, "questions without an answer");
             ensure!(stopped.success(), "{} was gone before it was stopped", self.name);
             Ok(())
         })
