@@ -120,13 +120,7 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 #[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
     let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-    remember_at(thread, granule, new | site)
-}
-
-/// As [`remember`], the site being part of the cell already.
-#[inline(always)]
-pub fn remember_at(thread: &mut Thread, granule: Granule, new: u64) -> bool {
-    step::advance(thread, &mut Locked::new(granule), new)
+    step::advance(thread, &mut Locked::new(granule), new | site)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same

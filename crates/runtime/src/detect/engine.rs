@@ -190,9 +190,10 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
     };
     let bytes = ((1u64 << size) - 1) << offset;
     let base = tls::now() as u64 | write_bit(kind);
-    access_one(first, address, base | bytes & cell::BYTES, pc);
+    // Whoever reads at every offset finds granules with many cells: the short way is not for them.
+    access_more(first, address, base | bytes & cell::BYTES, pc);
     if bytes >> 8 != 0 {
-        access_one(second, middle, base | bytes >> 8, pc);
+        access_more(second, middle, base | bytes >> 8, pc);
     }
 }
 
@@ -207,7 +208,7 @@ fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
 /// Whether the access could be dealt with in the short way; its cells lack the site.
 #[inline(always)]
 fn access_leanly<const N: usize>(parts: lean::Parts<N>, pc: usize) -> bool {
-    if tls::now() == 0 || tls::depth() != 0 {
+    if !lean::may_do(&parts) || tls::now() == 0 || tls::depth() != 0 {
         return false;
     }
     // SAFETY: a thread that has an epoch has a state, and as in [`enter`] nobody else refers to it.
@@ -230,31 +231,19 @@ fn deliver_now(thread: &mut Thread) {
     signals::deliver_pending(thread);
 }
 
-/// An access that asks for more than the short way, or came there without the chain of calls being known.
+/// An access that asks for more than the short way.
 #[inline(never)]
 fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
     let watched = new & cell::EPOCH != 0;
-    let has_more = granule.has_more();
     // Two cells are compared when they are stepped; here it is about taking no lock for more.
-    if watched && has_more && step::is_said(&granule, new) {
+    if watched && granule.has_more() && step::is_said(&granule, new) {
         return;
     }
     let Some(mut thread) = enter() else { return };
     let new = new | thread.now & cell::LEVEL;
-    if !watched || thread.is_special() {
-        return access_odd(thread, address, new, pc);
-    }
-    let is_new_here = thread.known_site(pc).is_none();
-    let Some(site) = cell::site_bits(thread.site(pc)) else {
-        return access_odd(thread, address, new, pc);
-    };
-    let done = match has_more {
-        true => lean::step_more(&thread, granule, new | site),
-        false => is_new_here && lean::step(&thread, [(granule, new)], site),
-    };
-    if !done && !access::remember_at(&mut thread, granule, new | site) {
+    if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
         access_odd(thread, address, new, pc);
     }
 }

@@ -1,8 +1,9 @@
 //! The short way for accesses that are new to their segment, tried before the middle path.
 //!
-//! Most of them do one of two things. Either they do again what the thread did in an earlier segment, to
+//! Most of them do one of three things. Either they do again what the thread did in an earlier segment, to
 //! granules that nobody else touched since: programs that take locks all the time. Or they bring granules from
-//! one pair of cells to another as they did with their neighbours just before: array code. Neither needs
+//! one pair of cells to another as they did with their neighbours just before: array code. Or they add bytes to
+//! what the thread did in this very segment: text that is read at every offset. None of that needs
 //! a comparison with clocks, so what is left is to name the site and to store one or two words where nobody
 //! interferes. That is some sixty instructions; the middle path, which answers everything, takes four times
 //! as many, and the processor looks ahead past sixty to the next access whose shadow is far away. So what is
@@ -11,13 +12,14 @@
 //! Nothing is decided here that the middle path would decide otherwise:
 //! - what was the thread's own stays ordered before all that it does, so an earlier deed of its own gives way to
 //!   the same deed now. Where cells are there that may be somebody else's, they are judged elsewhere;
+//! - what the thread did in this segment becomes one cell with what it does now;
 //! - what two cells and an access lead to was found by the middle path in the same segment (see `memo`).
 
 use std::sync::atomic::Ordering;
 
-use super::cell::{self, BLOCK, DEED, LOCK, TAG};
+use super::cell::{self, BLOCK, BYTES, CLASS, DEED, LOCK, TAG, WRITE};
 use super::engine::Thread;
-use super::granule::{self, More, Quick};
+use super::granule::Quick;
 use super::shadow::Granule;
 
 /// Granules of one group that an access covers, each with its cell, locks and site left out.
@@ -35,9 +37,29 @@ pub fn again((first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
     let (one, other) = (first ^ new, second ^ new);
     let is_own = |differs: u64| differs & (BLOCK | TAG) == 0;
     if one & (BLOCK | DEED | TAG) == 0 && (second == 0 || is_own(other)) {
-        return Some((new, second));
+        return Some((new, rest_of(second, new)));
     }
-    (other & (BLOCK | DEED | TAG) == 0 && is_own(one)).then_some((first, new))
+    (other & (BLOCK | DEED | TAG) == 0 && is_own(one)).then(|| (new, rest_of(first, new)))
+}
+
+/// What is left of another cell of the thread's own: two cells that say the same leave no room for a third.
+#[inline(always)]
+fn rest_of(own: u64, new: u64) -> u64 {
+    let rest = own & !(new & BYTES);
+    if own & !new & WRITE != 0 {
+        own
+    } else if rest & BYTES == 0 {
+        0
+    } else {
+        rest
+    }
+}
+
+/// Whether a second cell has nothing to do with the access, whosever it is.
+#[inline(always)]
+fn is_apart(second: u64, new: u64) -> bool {
+    let is_own = (second ^ new) & (BLOCK | TAG) == 0;
+    is_own || second & TAG == 0 && (second & new & BYTES == 0 || (second | new) & WRITE == 0)
 }
 
 /// What becomes of the two cells of a granule.
@@ -47,8 +69,12 @@ fn after(thread: &Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
         return Some(after);
     }
     let (first, second) = before;
-    if first & TAG == 0
-        && !granule::is_owned(second)
+    if (first ^ new) & (CLASS | TAG) == 0 && is_apart(second, new) {
+        let whole = thread.memo.both(first, new)?;
+        let is_own = (second ^ new) & BLOCK == 0;
+        return Some((whole, if is_own { rest_of(second, whole) } else { second }));
+    }
+    if new & BYTES == BYTES
         && let Some(known) = thread.memo.recent(first, second, new)
     {
         return Some(known);
@@ -68,15 +94,22 @@ fn after_earlier_blocks(thread: &Thread, first: u64, second: u64, new: u64) -> O
     if !is_own(thread, first) || !is_own(thread, second) {
         None
     } else if (first ^ new) & DEED == 0 {
-        Some((new, second))
+        Some((new, rest_of(second, new)))
     } else if (second ^ new) & DEED == 0 {
-        Some((first, new))
+        Some((new, rest_of(first, new)))
     } else {
         None
     }
 }
 
-/// Remembers the access when that takes no judgement. Returns whether it did.
+/// Whether the short way may do for granules: none has more than two cells.
+#[inline(always)]
+pub fn may_do<const N: usize>(parts: &Parts<N>) -> bool {
+    parts.iter().all(|(granule, _)| !granule.has_more())
+}
+
+/// Remembers the access when that takes no judgement, all granules being ones that it [`may_do`] for.
+/// Returns whether it did.
 #[inline(always)]
 pub fn step<const N: usize>(thread: &Thread, parts: Parts<N>, rest: u64) -> bool {
     let mut before = [(0, 0); N];
@@ -100,74 +133,4 @@ pub fn step<const N: usize>(thread: &Thread, parts: Parts<N>, rest: u64) -> bool
     }
     quick.end(group);
     done
-}
-
-/// As [`step`], for a granule with more than two cells: when all are the thread's own, the newest one takes the
-/// place of the same deed, and the new one its.
-#[inline(never)]
-pub fn step_more(thread: &Thread, granule: Granule, new: u64) -> bool {
-    let Some(quick) = Quick::begin(granule) else { return false };
-    let (first, second) = cells_of(granule);
-    let done = match More::of(second) {
-        More::None if first & TAG != 0 => beside(thread, granule, quick, new),
-        More::Node(node) => {
-            let cells = node.cells();
-            let found = place_of_same(thread, first, cells, new);
-            if let Some(at) = found {
-                if first != 0 {
-                    node.set(at, first);
-                }
-                quick.set(granule, new, second);
-            }
-            found.is_some()
-        }
-        _ => false,
-    };
-    quick.end(granule);
-    done
-}
-
-/// Where among `cells` the same deed is, all of them and `first` being the thread's own.
-#[inline(always)]
-fn place_of_same(thread: &Thread, first: u64, cells: &[u64], new: u64) -> Option<usize> {
-    let mut found = None;
-    for (at, cell) in cells.iter().enumerate() {
-        if !is_own(thread, *cell) {
-            return None;
-        }
-        if (cell ^ new) & DEED == 0 {
-            found = Some(at);
-        }
-    }
-    found.filter(|_| is_own(thread, first))
-}
-
-#[inline(always)]
-fn beside(thread: &Thread, granule: Granule, quick: Quick, new: u64) -> bool {
-    let (first, second) = cells_of(granule);
-    let first = first & !TAG;
-    let more = granule.beside();
-    let [third, fourth] = more.each_ref().map(|cell| cell.load(Ordering::Relaxed));
-    let own = is_own(thread, first)
-        && is_own(thread, second)
-        && is_own(thread, third)
-        && is_own(thread, fourth);
-    if !own {
-        return false;
-    }
-    let is_same = |cell: u64| (cell ^ new) & DEED == 0;
-    if is_same(first) {
-        quick.set(granule, new | TAG, second);
-    } else if is_same(second) {
-        quick.set(granule, new | TAG, first);
-    } else if is_same(third) {
-        more[0].store(first, Ordering::Relaxed);
-        quick.set(granule, new | TAG, second);
-    } else if is_same(fourth) {
-        more[1].store(first, Ordering::Relaxed);
-        quick.set(granule, new | TAG, second);
-    } else {
-        return false;
-    }
-    true
 }
