@@ -171,7 +171,10 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         if step::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
             return;
         }
-        return access_one(granule, address, new, pc);
+        return match SIZE {
+            8 => access_one(granule, address, new, pc),
+            _ => access_more(granule, address, new, pc),
+        };
     }
     access_two(address, SIZE, kind, pc);
 }
@@ -190,14 +193,13 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
     };
     let bytes = ((1u64 << size) - 1) << offset;
     let base = tls::now() as u64 | write_bit(kind);
-    // Whoever reads at every offset finds granules with many cells: the short way is not for them.
     access_more(first, address, base | bytes & cell::BYTES, pc);
     if bytes >> 8 != 0 {
         access_more(second, middle, base | bytes >> 8, pc);
     }
 }
 
-/// A plain access to a granule that exists, `new` being its cell without the site.
+/// A plain access to a whole granule that exists, `new` being its cell without the site.
 #[inline(always)]
 fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     if !access_leanly([(granule, new)], pc) {
@@ -231,7 +233,7 @@ fn deliver_now(thread: &mut Thread) {
     signals::deliver_pending(thread);
 }
 
-/// An access that asks for more than the short way.
+/// A plain access to a granule that exists, in other ways than the short one.
 #[inline(never)]
 fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.

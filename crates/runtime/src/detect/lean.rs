@@ -1,23 +1,24 @@
 //! The short way for accesses that are new to their segment, tried before the middle path.
 //!
-//! Most of them do one of three things. Either they do again what the thread did in an earlier segment, to
+//! Most of them do one of two things. Either they do again what the thread did in an earlier segment, to
 //! granules that nobody else touched since: programs that take locks all the time. Or they bring granules from
-//! one pair of cells to another as they did with their neighbours just before: array code. Or they add bytes to
-//! what the thread did in this very segment: text that is read at every offset. None of that needs
+//! one pair of cells to another as they did with their neighbours just before: array code. Neither needs
 //! a comparison with clocks, so what is left is to name the site and to store one or two words where nobody
 //! interferes. That is some sixty instructions; the middle path, which answers everything, takes four times
 //! as many, and the processor looks ahead past sixty to the next access whose shadow is far away. So what is
 //! here is written for the instructions that it becomes: no loop, no call, hardly a branch that is taken.
 //!
+//! Only accesses to whole granules come here. Smaller ones find more and other cells (tables of small numbers,
+//! text that is read at every offset): they try in vain so often that it was measured to cost what it saves.
+//!
 //! Nothing is decided here that the middle path would decide otherwise:
 //! - what was the thread's own stays ordered before all that it does, so an earlier deed of its own gives way to
 //!   the same deed now. Where cells are there that may be somebody else's, they are judged elsewhere;
-//! - what the thread did in this segment becomes one cell with what it does now;
 //! - what two cells and an access lead to was found by the middle path in the same segment (see `memo`).
 
 use std::sync::atomic::Ordering;
 
-use super::cell::{self, BLOCK, BYTES, CLASS, DEED, LOCK, TAG, WRITE};
+use super::cell::{self, BLOCK, BYTES, DEED, LOCK, TAG, WRITE};
 use super::engine::Thread;
 use super::granule::Quick;
 use super::shadow::Granule;
@@ -55,13 +56,6 @@ fn rest_of(own: u64, new: u64) -> u64 {
     }
 }
 
-/// Whether a second cell has nothing to do with the access, whosever it is.
-#[inline(always)]
-fn is_apart(second: u64, new: u64) -> bool {
-    let is_own = (second ^ new) & (BLOCK | TAG) == 0;
-    is_own || second & TAG == 0 && (second & new & BYTES == 0 || (second | new) & WRITE == 0)
-}
-
 /// What becomes of the two cells of a granule.
 #[inline(always)]
 fn after(thread: &Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
@@ -69,14 +63,7 @@ fn after(thread: &Thread, before: (u64, u64), new: u64) -> Option<(u64, u64)> {
         return Some(after);
     }
     let (first, second) = before;
-    if (first ^ new) & (CLASS | TAG) == 0 && is_apart(second, new) {
-        let whole = thread.memo.both(first, new)?;
-        let is_own = (second ^ new) & BLOCK == 0;
-        return Some((whole, if is_own { rest_of(second, whole) } else { second }));
-    }
-    if new & BYTES == BYTES
-        && let Some(known) = thread.memo.recent(first, second, new)
-    {
+    if let Some(known) = thread.memo.recent(first, second, new) {
         return Some(known);
     }
     after_earlier_blocks(thread, first, second, new)

@@ -7,7 +7,7 @@
 //! thread's segment. A set of cells that keeps coming back gets a shared node: the granules then
 //! differ from inline ones in nothing but the price of that one node.
 
-use super::cell::{self, BYTES, IDENTITY};
+use super::cell::{self, BYTES};
 use super::{granule, joined};
 
 /// How often a set of cells must have come before it is shared. Array code brings the same ones by
@@ -48,35 +48,19 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// What names two sites that are joined, and where they stand.
-    #[inline(always)]
-    fn joined_at(older: u64, newer: u64) -> (u64, usize) {
-        let sites = u64::from(cell::site_of(older)) << 22 | u64::from(cell::site_of(newer));
-        let key = sites << 16 | (older & BYTES) << 8 | newer & !older & BYTES;
-        (key, (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - JOINED.ilog2())) as usize)
-    }
-
     /// The site of both cells, the older one's bytes staying where they are from; `None` without room.
     #[inline(always)]
     pub fn joined(&mut self, older: u64, newer: u64) -> Option<u32> {
-        let (key, at) = Self::joined_at(older, newer);
-        let known = &mut self.joined[at];
+        let (old, new) = (cell::site_of(older), cell::site_of(newer));
+        let added = newer & !older & BYTES;
+        let sites = u64::from(old) << 22 | u64::from(new);
+        let key = sites << 16 | (older & BYTES) << 8 | added;
+        let at = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - JOINED.ilog2());
+        let known = &mut self.joined[at as usize];
         if known.0 != key {
-            let (old, new) = (cell::site_of(older), cell::site_of(newer));
-            *known = (key, joined::join(old, older & BYTES, new, newer & !older & BYTES)?);
+            *known = (key, joined::join(old, older & BYTES, new, added)?);
         }
         Some(known.1)
-    }
-
-    /// Two cells of one class as one, when that takes no new site.
-    #[inline(always)]
-    pub fn both(&self, older: u64, newer: u64) -> Option<u64> {
-        if (older ^ newer) & IDENTITY == 0 || older & !newer & BYTES == 0 {
-            return Some(newer | older & BYTES);
-        }
-        let (key, at) = Self::joined_at(older, newer);
-        let (known, site) = self.joined[at];
-        (known == key).then(|| cell::with_site(newer | older & BYTES, site))
     }
 
     #[inline(always)]
