@@ -30,7 +30,7 @@ pub struct Held {
 }
 
 /// Blocks that a thread remembers as its own.
-const BLOCKS: usize = 1024;
+const BLOCKS: usize = 64;
 const CONTEXT_CACHE: usize = 4096;
 const SITE_CACHE: usize = 4096;
 /// Deeper calls than this are counted but share their ancestor's stack.
