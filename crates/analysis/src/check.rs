@@ -178,7 +178,7 @@ impl<'a> Foundation<'a> {
         options: &Options,
         entered: &dyn Fn(&'static str),
     ) -> Self {
-        let mut foundation = Foundation::unsummarised(program, models, options, entered);
+        let mut foundation = Foundation::unsummarised(program, models, options, None, entered);
         entered("summaries");
         foundation.summaries = foundation.summarise();
         foundation
@@ -188,18 +188,20 @@ impl<'a> Foundation<'a> {
         program: &'a Program,
         models: &Models,
         options: &Options,
+        points: Option<pointsto::PointsTo>,
         entered: &dyn Fn(&'static str),
     ) -> Self {
         let exported = if options.api { exported_functions(program) } else { Vec::new() };
-        Foundation::before_summaries(program, models, exported, entered)
+        Foundation::before_summaries(program, models, exported, points, entered)
     }
 
     /// What is known of the program as a whole, before its functions are looked into; `exported` are
-    /// those that are called from outside.
+    /// those that are called from outside. Points-to sets may be known already.
     pub fn before_summaries(
         program: &'a Program,
         models: &Models,
         exported: Vec<FunctionId>,
+        points: Option<pointsto::PointsTo>,
         entered: &dyn Fn(&'static str),
     ) -> Self {
         entered("effects");
@@ -210,7 +212,7 @@ impl<'a> Foundation<'a> {
         entered("points-to");
         // What leads where within functions does not depend on what pointers lead to.
         let (points, cfgs) = rayon::join(
-            || pointsto::build(program, &effects, &outside),
+            || points.unwrap_or_else(|| pointsto::build(program, &effects, &outside)),
             || program.module.functions.par_iter().map(Cfg::new).collect::<Vec<Cfg>>(),
         );
         entered("call graph");

@@ -25,6 +25,7 @@ mod cfg;
 mod check;
 mod composed;
 mod contexts;
+mod covers;
 mod creates;
 mod detached;
 mod digests;
@@ -68,7 +69,7 @@ mod threads;
 mod unwatched;
 mod view;
 
-pub use again::{Found, Kept, Known, Summaries, draft_again};
+pub use again::{Found, Kept, Known, Solved, Summaries, draft_again};
 pub use check::{Options, check, check_in_stages, draft, why};
 pub use draft::{Draft, Place, Spot, place_in};
 pub use takeover::Scene;

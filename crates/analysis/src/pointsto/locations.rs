@@ -66,6 +66,12 @@ impl Locations {
         id
     }
 
+    /// What was found, where no more will be added.
+    pub fn settled(objects: Vec<ObjectKind>, sizes: Vec<u64>, table: Vec<Location>) -> Self {
+        let object_ids = objects.iter().copied().zip(0..).collect();
+        Locations { objects, sizes, object_ids, table, ..Locations::default() }
+    }
+
     pub fn find_object(&self, kind: ObjectKind) -> Option<ObjectId> {
         self.object_ids.get(&kind).copied()
     }

@@ -12,6 +12,7 @@
 mod build;
 mod kept;
 mod locations;
+mod solution;
 mod solve;
 mod steps;
 mod tables;
@@ -26,6 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use build::build;
 pub use kept::{Beside, KeptPoints};
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
+pub use solution::Solution;
 use solve::{Key, Node, Solver, keys_meet};
 
 use crate::view::{Bytes, Digest};
