@@ -31,7 +31,7 @@ use crate::check::{Foundation, LARGE_COMPONENT, Options, without_start};
 use crate::draft::Draft;
 use crate::effects::Effect;
 use crate::flow::Env;
-use crate::pointsto::{CallSite, Solution};
+use crate::pointsto::{CallSite, Solution, carries};
 use crate::summary::Summary;
 use crate::takeover::Scene;
 use crate::view::{Bytes, Digest};
@@ -90,7 +90,8 @@ impl Solved {
             let now = program.module.functions.get(id)?;
             let symbol = program.module.name_text(now.name);
             let before = module.function(module.function_by_symbol(symbol)?);
-            Some(self.solution.holds_for(FunctionId::new(id), before, now))
+            let carries = |ty| carries(&program.module, ty);
+            Some(self.solution.holds_for(FunctionId::new(id), before, now, &carries))
         };
         self.sums.len() == known.sums.len() && others.all(|other| same(other) == Some(true))
     }

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, Type, TypeId, Value};
+use racewarden_ir::{
+    BinaryOp, Callee, FunctionId, Instruction, Module, Op, Program, Type, TypeId, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
@@ -73,6 +75,8 @@ struct Builder<'a> {
     sent: Node,
     /// Steps of pointers that walk, in the function that is looked at.
     repeated: FxHashSet<u32>,
+    /// Nodes of computations that addresses may come out of.
+    sums: Vec<Node>,
 }
 
 /// `api`: functions whose pointer parameters come from outside.
@@ -122,6 +126,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         results,
         sent,
         repeated: FxHashSet::default(),
+        sums: Vec::new(),
     };
     builder.initializers();
     for function in module.function_ids() {
@@ -130,6 +135,8 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     builder.outside(api);
     builder.solve();
     let blob = builder.solver.locations.get(blob);
+    let mut moved = std::mem::take(&mut builder.sums);
+    moved.retain(|node| builder.solver.is_moved(*node));
     let mut result = PointsTo {
         locations: Locations::default(),
         nodes: vec![0; own_nodes as usize],
@@ -141,6 +148,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         bases: builder.bases,
         globals: builder.globals,
         functions: builder.functions,
+        moved,
         targets: builder.targets,
         entries: builder.entries,
         ends: builder.ends,
@@ -361,13 +369,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a value of this type can hold an address.
     fn carries(&self, ty: TypeId) -> bool {
-        match self.program.module.types.get(ty) {
-            Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
-            Type::Int { bits } => *bits >= 64,
-            _ => false,
-        }
+        carries(&self.program.module, ty)
     }
 
     fn copy(&mut self, function: FunctionId, from: &Value, to: Node) {
@@ -488,6 +491,7 @@ impl Builder<'_> {
             (BinaryOp::Sub, Value::Int { bits, .. }) => ((*bits as i64).wrapping_neg(), 0),
             _ => (0, 1),
         };
+        self.sums.push(own);
         for value in [left, right] {
             if let Some(from) = self.node(f, value) {
                 let (offset, stride) = shift;
@@ -769,6 +773,15 @@ impl Builder<'_> {
         let any = self.solver.node();
         self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
         self.solver.watch(any, Watch::Store { from, wide: false });
+    }
+}
+
+/// Whether a value of this type can hold an address.
+pub fn carries(module: &Module, ty: TypeId) -> bool {
+    match module.types.get(ty) {
+        Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
+        Type::Int { bits } => *bits >= 64,
+        _ => false,
     }
 }
 

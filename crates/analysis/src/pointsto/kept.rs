@@ -57,6 +57,7 @@ impl PointsTo {
             blob,
             globals: _,
             functions: _,
+            moved: _,
             targets,
             entries,
             ends,

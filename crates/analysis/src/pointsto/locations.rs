@@ -105,6 +105,13 @@ impl Locations {
         self.table[id as usize]
     }
 
+    /// Whether it matters by how much the location is moved: what is anywhere stays so, and functions
+    /// have no inside.
+    pub fn is_moved(&self, id: LocationId) -> bool {
+        let Location { object, stride, .. } = self.get(id);
+        stride != 1 && !matches!(self.objects[object as usize], ObjectKind::Function(_))
+    }
+
     /// The location `by` bytes on, or any multiple of `stride` further.
     pub fn shift(&mut self, id: LocationId, by: i64, stride: u32) -> LocationId {
         let old = self.get(id);

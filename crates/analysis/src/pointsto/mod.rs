@@ -24,7 +24,7 @@ use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use build::build;
+pub use build::{build, carries};
 pub use kept::{Beside, KeptPoints};
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
 pub use solution::Solution;
@@ -71,6 +71,8 @@ pub struct PointsTo {
     blob: Location,
     globals: Vec<LocationId>,
     functions: Vec<LocationId>,
+    /// Nodes of computations that would have come to other sets with other numbers, sorted.
+    moved: Vec<Node>,
     /// Targets of indirect calls, sorted.
     pub targets: FxHashMap<CallSite, Vec<FunctionId>>,
     /// Functions that a modelled call starts, calls back or registers, sorted.
@@ -100,6 +102,7 @@ impl PointsTo {
             blob,
             globals,
             functions,
+            moved: _,
             targets,
             entries,
             ends,

@@ -3,11 +3,11 @@
 //! Constraints are made of which values instructions take, which the [skeleton](crate::view) has, and of
 //! operators and numbers in computations, of which it has none: no other number leads anywhere. So two
 //! programs of one skeleton whose functions compute the same have the same sets, and so have those that
-//! compute otherwise with values that lead nowhere, or to no certain place in objects
-//! ([`Solution::holds_for`]): what is to be done with what comes to a value is never done when nothing does,
-//! and moves nothing that is anywhere.
+//! compute otherwise with values that lead nowhere, or that were never moved from one certain place to
+//! another ([`Solution::holds_for`]): what is to be done with what comes to a value is never done when
+//! nothing does, and what is anywhere in an object is so after any step.
 
-use racewarden_ir::{BinaryOp, Function, FunctionId, Op, Value};
+use racewarden_ir::{BinaryOp, Function, FunctionId, Op, TypeId, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -33,6 +33,7 @@ pub struct Solution {
     blob: Location,
     globals: Vec<LocationId>,
     functions: Vec<LocationId>,
+    moved: Vec<Node>,
     called: [Called; 3],
     /// Of all of it.
     pub digest: Digest,
@@ -52,6 +53,7 @@ impl Solution {
             blob,
             globals,
             functions,
+            moved,
             targets,
             entries,
             ends,
@@ -70,6 +72,7 @@ impl Solution {
             blob: *blob,
             globals: globals.clone(),
             functions: functions.clone(),
+            moved: moved.clone(),
             called: [targets, entries, ends]
                 .map(|table| in_order(table.iter().map(|(site, list)| (*site, list.clone())))),
             digest,
@@ -90,6 +93,7 @@ impl Solution {
             blob: self.blob,
             globals: self.globals,
             functions: self.functions,
+            moved: self.moved,
             targets,
             entries,
             ends,
@@ -97,51 +101,53 @@ impl Solution {
     }
 
     /// Whether the function leads to the same sets as the one with the same skeleton that was there when
-    /// this was solved.
-    pub fn holds_for(&self, id: FunctionId, before: &Function, now: &Function) -> bool {
-        let mut both = before.instructions.iter().zip(&now.instructions);
+    /// this was solved. `carries` says whether values of a type can hold an address.
+    pub fn holds_for(
+        &self,
+        id: FunctionId,
+        before: &Function,
+        now: &Function,
+        carries: &dyn Fn(TypeId) -> bool,
+    ) -> bool {
+        let mut both = (0..).zip(before.instructions.iter().zip(&now.instructions));
         before.instructions.len() == now.instructions.len()
-            && both.all(|(before, now_inst)| match (&before.op, &now_inst.op) {
+            && both.all(|(index, (before, after))| match (&before.op, &after.op) {
                 (Op::Binary { op, left, right }, Op::Binary { op: other, left: a, right: b }) => {
+                    let leads_nowhere = || {
+                        [left, right, a, b].into_iter().all(|value| self.is_empty(id, now, value))
+                    };
                     (op, left, right) == (other, a, b)
-                        || [left, right, a, b].into_iter().all(|value| {
-                            let leads = self.leads(id, now.instructions.len(), value);
-                            leads == Leads::Nowhere
-                                || (leads == Leads::Anywhere && moves(*op) && moves(*other))
-                        })
+                        || !carries(after.ty)
+                        || match (moves(*op), moves(*other)) {
+                            (true, true) => !self.is_moved(id, index),
+                            (false, false) => true,
+                            _ => leads_nowhere(),
+                        }
                 }
                 (Op::Binary { .. }, _) | (_, Op::Binary { .. }) => false,
                 _ => true,
             })
     }
 
-    /// Where a value leads, in a function of so many instructions.
-    fn leads(&self, id: FunctionId, length: usize, value: &Value) -> Leads {
-        let base = self.bases.get(id.index()).map_or(usize::MAX, |base| *base as usize);
+    /// Whether an instruction has moved something by the distance that it says.
+    fn is_moved(&self, id: FunctionId, index: u32) -> bool {
+        let Some(base) = self.bases.get(id.index()) else { return true };
+        self.moved.binary_search(&base.saturating_add(index)).is_ok()
+    }
+
+    /// Whether the value in the function leads nowhere.
+    fn is_empty(&self, id: FunctionId, function: &Function, value: &Value) -> bool {
         let node = match value {
             Value::Inst(inst) => inst.index(),
-            Value::Arg(argument) => length + argument.index(),
-            Value::Int { .. } | Value::Float { .. } => return Leads::Nowhere,
-            _ => return Leads::Somewhere,
+            Value::Arg(argument) => function.instructions.len() + argument.index(),
+            Value::Int { .. } | Value::Float { .. } => return true,
+            _ => return false,
         };
+        let base = self.bases.get(id.index()).map_or(usize::MAX, |base| *base as usize);
         let set = self.nodes.get(base.saturating_add(node));
-        match set.and_then(|set| self.sets.get(*set as usize)) {
-            None => Leads::Somewhere,
-            Some(_) if self.blob_set == set.copied() => Leads::Somewhere,
-            Some(places) if places.is_empty() => Leads::Nowhere,
-            // Whatever is added, it is anywhere in the same objects.
-            Some(places) if places.iter().all(|at| at.stride == 1) => Leads::Anywhere,
-            Some(_) => Leads::Somewhere,
-        }
+        self.blob_set != set.copied()
+            && set.and_then(|set| self.sets.get(*set as usize)).is_some_and(Vec::is_empty)
     }
-}
-
-#[derive(PartialEq, Eq)]
-enum Leads {
-    Nowhere,
-    /// To no certain place in objects.
-    Anywhere,
-    Somewhere,
 }
 
 /// Whether addresses come out of the computation, moved.
