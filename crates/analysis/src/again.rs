@@ -7,8 +7,9 @@
 //! can tell the difference. When all summaries are what they were, and no function with other details
 //! was looked into after that ([`crate::bodies`]), then so is what was found.
 //!
-//! An edit that adds, removes or reorders instructions makes another skeleton. From the summaries on it is
-//! checked as a whole, but for contexts and accesses that are what they were ([`crate::takeover`]).
+//! An edit that adds, removes or reorders instructions makes another skeleton. When all that stages after the
+//! summaries read is what it was under other numbers, so is the result; else it is checked as a whole from
+//! the summaries on, but for contexts and accesses that are what they were ([`crate::takeover`]).
 //!
 //! May miss: nothing.
 
@@ -33,7 +34,7 @@ use crate::effects::Effect;
 use crate::flow::Env;
 use crate::pointsto::{CallSite, Solution, carries};
 use crate::summary::Summary;
-use crate::takeover::Scene;
+use crate::takeover::{Outline, Scene};
 use crate::view::{Bytes, Digest};
 
 /// What is known of a program before it is checked, and what earlier checks have left.
@@ -61,6 +62,8 @@ pub trait Kept {
     fn keep_found(&self, key: &Digest, found: &Found);
     fn points(&self, key: &Digest) -> Option<Solved>;
     fn keep_points(&self, key: &Digest, points: &Solved);
+    fn outline(&self, key: &Digest) -> Option<Outline>;
+    fn keep_outline(&self, key: &Digest, outline: &Outline);
     fn scene(&self, key: &Digest) -> Option<Scene>;
     fn keep_scene(&self, key: &Digest, scene: &Scene);
     fn module(&self, name: &str) -> Option<Module>;
@@ -135,20 +138,29 @@ impl Summaries {
         Some(Summaries { functions, unasked, effects })
     }
 
-    fn encoded(&self, id: FunctionId) -> Option<&[u8]> {
+    pub(crate) fn encoded(&self, id: FunctionId) -> Option<&[u8]> {
         let index = id.index();
         let start = index.checked_sub(1).map_or(0, |before| self.functions[before].end);
         self.effects.get(start as usize..self.functions[index].end as usize)
     }
 
+    /// Whether they are of so many functions.
+    pub(crate) fn is_of(&self, functions: usize) -> bool {
+        self.functions.len() == functions
+    }
+
+    pub(crate) fn unasked(&self) -> &[u64] {
+        &self.unasked
+    }
+
     /// What callers see of the function.
-    fn effect(&self, id: FunctionId) -> Option<Summary> {
+    pub(crate) fn effect(&self, id: FunctionId) -> Option<Summary> {
         postcard::from_bytes(self.encoded(id)?).ok()
     }
 }
 
 /// What callers see of a function, as it is kept.
-fn encoded(summary: &Summary) -> Option<Vec<u8>> {
+pub(crate) fn encoded(summary: &Summary) -> Option<Vec<u8>> {
     postcard::to_stdvec(&summary.effect()).ok()
 }
 
@@ -161,6 +173,10 @@ pub struct Found {
 }
 
 impl Found {
+    pub(crate) fn into_draft(self) -> Draft {
+        self.draft
+    }
+
     fn holds_for(&self, details: &[Digest]) -> bool {
         self.seen.iter().all(|(id, own)| details.get(*id as usize) == Some(own))
     }
@@ -196,6 +212,12 @@ pub fn draft_again(
     {
         return (found.draft, true);
     }
+    if known.details.len() == program.module.functions.len()
+        && let Some(outline) = known.kept.outline(&known.frame)
+        && let Some(draft) = outline.draft(&foundation, known)
+    {
+        return (draft, true);
+    }
     foundation.summaries = foundation.summarise();
     entered("taking over");
     let taken_over = Cell::new(false);
@@ -208,7 +230,14 @@ pub fn draft_again(
     });
     let (draft, seen) = foundation.draft(&instantiation, entered);
     entered("keeping");
-    foundation.keep(known, &before, &draft, &seen);
+    let kept = foundation.keep(known, &before, &draft, &seen);
+    // Where contexts were taken over, not all was looked at that they depend on.
+    if !taken_over.get()
+        && let Some((summaries, found)) = kept
+        && let Some(outline) = Outline::new(&foundation, known, &instantiation, summaries, found)
+    {
+        known.kept.keep_outline(&known.frame, &outline);
+    }
     if !is_solved {
         let solution = Solution::new(&foundation.points, digest);
         let (units, sums) = (known.units.clone(), known.sums.clone());
@@ -250,19 +279,27 @@ impl Foundation<'_> {
         threads.sum::<usize>() <= MOST_THREADS
     }
 
-    fn keep(&self, known: &Known<'_>, before: &Digest, draft: &Draft, seen: &[FunctionId]) {
+    /// Keeps what was found, and the summaries; gives them, and what the former is kept under.
+    fn keep(
+        &self,
+        known: &Known<'_>,
+        before: &Digest,
+        draft: &Draft,
+        seen: &[FunctionId],
+    ) -> Option<(Summaries, Digest)> {
         if known.details.len() != self.summaries.len() || !self.is_kept() {
-            return;
+            return None;
         }
         let unasked = self.unasked();
         let digests: Vec<Digest> =
-            self.summaries.par_iter().map(|summary| summary.digest(&unasked)).collect();
+            self.summaries.par_iter().map(|summary| summary.digest(&unasked, false)).collect();
         let details = |id: &FunctionId| (id.0, known.details[id.index()]);
         let found = Found { draft: draft.clone(), seen: seen.iter().map(details).collect() };
-        known.kept.keep_found(&digest_of(&(before, &digests)), &found);
-        if let Some(kept) = Summaries::new(&self.summaries, &known.details, &digests, unasked) {
-            known.kept.keep_summaries(before, &kept);
-        }
+        let key = digest_of(&(before, &digests));
+        known.kept.keep_found(&key, &found);
+        let kept = Summaries::new(&self.summaries, &known.details, &digests, unasked)?;
+        known.kept.keep_summaries(before, &kept);
+        Some((kept, key))
     }
 
     /// Formals whose numbers no later stage asks for. Contexts of teams are told apart by all that
@@ -298,7 +335,7 @@ impl Foundation<'_> {
         if edit.damaged.into_inner() {
             return None;
         }
-        let unreached = Summary::default().digest(&kept.unasked);
+        let unreached = Summary::default().digest(&kept.unasked, false);
         Some(again.into_iter().map(|own| own.map_or(unreached, |own| own.digest)).collect())
     }
 }
@@ -377,6 +414,6 @@ impl Edit<'_> {
 
     fn anew(&self, id: FunctionId, summary: Arc<Summary>) -> Again {
         let same = summary.same_effect(&self.kept(id));
-        Again { digest: summary.digest(&self.kept.unasked), effect: Some(summary), same }
+        Again { digest: summary.digest(&self.kept.unasked, false), effect: Some(summary), same }
     }
 }

@@ -72,6 +72,6 @@ mod view;
 pub use again::{Found, Kept, Known, Solved, Summaries, draft_again};
 pub use check::{Options, check, check_in_stages, draft, why};
 pub use draft::{Draft, Place, Spot, place_in};
-pub use takeover::Scene;
+pub use takeover::{Outline, Scene};
 pub use unwatched::{BY_LOCK, Places as UnwatchedPlaces, PlainAccess, Unwatched, unwatched};
 pub use view::{Digest, Places, View, numbers, view};

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use racewarden_analysis::{Found, Kept, Scene, Solved, Summaries};
+use racewarden_analysis::{Found, Kept, Outline, Scene, Solved, Summaries};
 use racewarden_ir::Module;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,13 +21,23 @@ const MOST_BYTES: u64 = 512 << 20;
 
 /// Where units' views, their modules, whole results, what is taken over by similar programs and what
 /// need not be watched are.
-const FOLDERS: [&str; 8] =
-    ["units", MODULES, "results", POINTS, SUMMARIES, FOUND, SCENES, crate::unwatched::FOLDER];
+const FOLDERS: [&str; 9] = [
+    "units",
+    MODULES,
+    "results",
+    POINTS,
+    SUMMARIES,
+    FOUND,
+    OUTLINES,
+    SCENES,
+    crate::unwatched::FOLDER,
+];
 
 pub const MODULES: &str = "modules";
 pub const POINTS: &str = "points";
 pub const SUMMARIES: &str = "summaries";
 pub const FOUND: &str = "found";
+pub const OUTLINES: &str = "outlines";
 pub const SCENES: &str = "scenes";
 
 const DIGEST_BYTES: usize = 32;
@@ -87,6 +97,14 @@ impl Kept for Cache {
 
     fn keep_points(&self, key: &racewarden_analysis::Digest, points: &Solved) {
         self.put(POINTS, &Key::from_bytes(key), points);
+    }
+
+    fn outline(&self, key: &racewarden_analysis::Digest) -> Option<Outline> {
+        self.get(OUTLINES, &Key::from_bytes(key))
+    }
+
+    fn keep_outline(&self, key: &racewarden_analysis::Digest, outline: &Outline) {
+        self.put(OUTLINES, &Key::from_bytes(key), outline);
     }
 
     fn scene(&self, key: &racewarden_analysis::Digest) -> Option<Scene> {

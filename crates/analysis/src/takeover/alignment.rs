@@ -26,7 +26,7 @@ fn label(op: &Op, module: &Module, in_cycle: bool) -> u64 {
         Op::Load { size, order, volatile, .. } | Op::Store { size, order, volatile, .. } => {
             (size, order, volatile).hash(&mut hash);
         }
-        Op::Alloca { size, .. } => size.hash(&mut hash),
+        Op::Alloca { size, name, .. } => (size, module.name_text(*name)).hash(&mut hash),
         Op::Address { offset, indices, .. } => {
             offset.hash(&mut hash);
             indices.iter().for_each(|(_, scale)| scale.hash(&mut hash));
@@ -63,7 +63,12 @@ fn labels(function: &Function, module: &Module) -> Vec<u64> {
     (0..function.instructions.len())
         .map(|inst| {
             let in_cycle = cfg.in_cycle[cfg.block_of[inst] as usize];
-            label(&function.inst(InstId::new(inst)).op, module, in_cycle)
+            let mut hash = DefaultHasher::new();
+            label(&function.inst(InstId::new(inst)).op, module, in_cycle).hash(&mut hash);
+            // Variables of one kind are told apart by what was written.
+            let path = function.path_of(InstId::new(inst));
+            path.map(|path| module.name_text(path.text)).hash(&mut hash);
+            hash.finish()
         })
         .collect()
 }
