@@ -119,6 +119,7 @@ struct Summarised {
     digest: Digest,
     /// Where what callers see of it ends.
     end: u32,
+    ends_thread: bool,
 }
 
 impl Summaries {
@@ -133,7 +134,8 @@ impl Summaries {
         for ((summary, details), digest) in summaries.iter().zip(details).zip(digests) {
             effects.extend(encoded(summary)?);
             let end = u32::try_from(effects.len()).ok()?;
-            functions.push(Summarised { details: *details, digest: *digest, end });
+            let ends_thread = summary.ends_thread;
+            functions.push(Summarised { details: *details, digest: *digest, end, ends_thread });
         }
         Some(Summaries { functions, unasked, effects })
     }
@@ -151,6 +153,11 @@ impl Summaries {
 
     pub(crate) fn unasked(&self) -> &[u64] {
         &self.unasked
+    }
+
+    /// Whether the function may end the thread.
+    pub(crate) fn ends_thread(&self, id: FunctionId) -> bool {
+        self.functions[id.index()].ends_thread
     }
 
     /// What callers see of the function.
@@ -366,7 +373,12 @@ impl Edit<'_> {
             let anew = foundation.component(&self.env, &known, component);
             return anew.into_iter().map(|(id, summary)| (id, self.anew(id, summary))).collect();
         }
-        let worst = foundation.worst(&known, component);
+        let ends = |id: FunctionId| match done[id.index()].get() {
+            Some(Again { effect: Some(effect), .. }) => effect.ends_thread,
+            Some(_) => self.kept.ends_thread(id),
+            None => false,
+        };
+        let worst = foundation.worst(&ends, component);
         let bytes = encoded(&worst);
         component
             .par_iter()

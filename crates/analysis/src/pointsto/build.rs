@@ -2,16 +2,14 @@
 
 use std::rc::Rc;
 
-use racewarden_ir::{
-    BinaryOp, Callee, FunctionId, Instruction, Module, Op, Program, Type, TypeId, Value,
-};
+use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
-use super::{CallSite, PointsTo};
+use super::{CallSite, PointsTo, carries};
 use crate::effects::{Effect, Effects, Inside, Passed};
 
 mod starts;
@@ -170,14 +168,22 @@ impl Builder<'_> {
             if found.is_empty() {
                 return;
             }
+            // Of what the blob leads to few are functions.
+            found.retain(|(_, location)| self.function_at(*location).is_some());
             found.sort_unstable();
             for (site, location) in found {
-                let object = self.solver.locations.get(location).object;
-                if let ObjectKind::Function(target) = self.solver.locations.objects[object as usize]
-                {
+                if let Some(target) = self.function_at(location) {
                     self.bind(site, target);
                 }
             }
+        }
+    }
+
+    fn function_at(&self, location: LocationId) -> Option<FunctionId> {
+        let object = self.solver.locations.get(location).object;
+        match self.solver.locations.objects[object as usize] {
+            ObjectKind::Function(target) => Some(target),
+            _ => None,
         }
     }
 
@@ -773,15 +779,6 @@ impl Builder<'_> {
         let any = self.solver.node();
         self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
         self.solver.watch(any, Watch::Store { from, wide: false });
-    }
-}
-
-/// Whether a value of this type can hold an address.
-pub fn carries(module: &Module, ty: TypeId) -> bool {
-    match module.types.get(ty) {
-        Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
-        Type::Int { bits } => *bits >= 64,
-        _ => false,
     }
 }
 

@@ -20,11 +20,11 @@ mod tables;
 use std::borrow::Cow;
 use std::hash::Hash;
 
-use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
+use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Module, Program, Type, TypeId, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use build::{build, carries};
+pub use build::build;
 pub use kept::{Beside, KeptPoints};
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
 pub use solution::Solution;
@@ -36,6 +36,15 @@ fn in_order<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut list: Vec<T> = items.collect();
     list.sort_unstable();
     list
+}
+
+/// Whether a value of this type can hold an address.
+pub fn carries(module: &Module, ty: TypeId) -> bool {
+    match module.types.get(ty) {
+        Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
+        Type::Int { bits } => *bits >= 64,
+        _ => false,
+    }
 }
 
 /// A call instruction, by function and ordinal.

@@ -309,7 +309,12 @@ impl Both<'_> {
             let anew = if component.len() <= LARGE_COMPONENT {
                 foundation.component(&env, &done, component)
             } else {
-                let worst = foundation.worst(&done, component);
+                let ends = |id: FunctionId| {
+                    reached[id.index()]
+                        && component.binary_search(&id).is_err()
+                        && kept.ends_thread(id)
+                };
+                let worst = foundation.worst(&ends, component);
                 let named = Named { renaming: &self.back, function_of: &|_| None };
                 let bytes = encoded(&named.summary(&worst, &[])?)?;
                 if component.iter().any(|id| kept.encoded(*id) != Some(&bytes)) {
