@@ -18,6 +18,7 @@ use racewarden_ir::{
     Block, Callee, FieldPath, Function, FunctionId, Global, GlobalId, InlinedFrame, InstId, NameId,
     Note, Op, Param, Program, TypeTable,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::cfg::Cfg;
 use crate::draft::{Place, Spot, place_in};
@@ -34,6 +35,24 @@ pub struct Bodies<'a> {
     /// Instructions that were looked at; those of a function begin at its base.
     looked_at: Vec<AtomicBool>,
     bases: Vec<usize>,
+}
+
+/// Whether numbers that are passed to the function are details.
+pub fn is_plain(effects: &Effects, id: FunctionId) -> bool {
+    // A function of which nothing but that it is unknown is said may have no model.
+    let says_nothing = |own: &[Effect]| own.iter().all(|effect| *effect == Effect::Unknown);
+    effects.of(id).is_none_or(says_nothing)
+}
+
+/// What was looked at in a function.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Looks {
+    /// All of it, with its details.
+    pub seen: bool,
+    /// All of it, without its details.
+    pub searched: bool,
+    /// These instructions, without their details.
+    pub insts: Vec<u32>,
 }
 
 fn mark(flags: &[AtomicBool], index: usize) {
@@ -78,16 +97,19 @@ impl<'a> Bodies<'a> {
         mark(&self.looked_at, base.saturating_add(site.1 as usize));
     }
 
-    /// What was looked at in each function beside scans: `None` for all of it, else its instructions.
-    pub fn looks(&self) -> Vec<Option<Vec<u32>>> {
+    /// What was looked at in each function beside scans.
+    pub fn looks(&self) -> Vec<Looks> {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         self.ids()
             .map(|id| {
                 let index = id.index();
                 let own = &self.looked_at[self.bases[index]..][..self.length(id) as usize];
                 let insts = (0..).zip(own).filter(|(_, flag)| is_set(flag)).map(|(inst, _)| inst);
-                let all = is_set(&self.seen[index]) || is_set(&self.searched[index]);
-                (!all).then(|| insts.collect())
+                Looks {
+                    seen: is_set(&self.seen[index]),
+                    searched: is_set(&self.searched[index]),
+                    insts: insts.collect(),
+                }
             })
             .collect()
     }
@@ -153,9 +175,7 @@ impl<'a> Bodies<'a> {
     }
 
     fn bare(&self, op: &'a Op) -> Cow<'a, Op> {
-        // A function of which nothing but that it is unknown is said may have no model.
-        let says_nothing = |own: &[Effect]| own.iter().all(|effect| *effect == Effect::Unknown);
-        let plain = |id: FunctionId| self.effects.of(id).is_none_or(says_nothing);
+        let plain = |id: FunctionId| is_plain(self.effects, id);
         match view::has_details(op, &plain) {
             true => {
                 let mut op = op.clone();

@@ -25,11 +25,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::quiet::{self, Body};
+use super::quiet::{Body, Edit};
 use super::renaming::{Named, Renaming};
-use super::{Lengths, MOST_EDITED, Modules, aligned, edited};
+use super::{Lengths, Modules, aligned, edited};
 use crate::again::{Known, Summaries, encoded};
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Looks, is_plain};
 use crate::check::{Foundation, LARGE_COMPONENT};
 use crate::contexts::Instantiation;
 use crate::draft::Draft;
@@ -38,6 +38,10 @@ use crate::pointsto::{Beside, CallSite, KeptPoints, ObjectId};
 use crate::sharing::Sharing;
 use crate::summary::{Access, Call, Create, Exit, Summary};
 use crate::view::{Bytes, Digest};
+
+/// Functions that may have been edited. All that stand below an edited line have been when they tell their
+/// lines, as assertions do.
+const MOST_EDITED: usize = 512;
 
 /// What a result was made of.
 #[derive(Serialize, Deserialize)]
@@ -53,8 +57,8 @@ pub struct Outline {
     summaries: Summaries,
     /// Of all summaries, without what is passed where it does not matter.
     digests: Vec<Digest>,
-    /// What was looked at in functions: all, or these instructions.
-    looks: Vec<Option<Vec<u32>>>,
+    /// What was looked at in functions.
+    looks: Vec<Looks>,
     /// What is kept under this was found.
     found: Digest,
 }
@@ -259,7 +263,7 @@ struct Both<'a> {
 impl Both<'_> {
     fn is_quiet(&self, id: FunctionId, modules: &Modules, lengths: &Lengths) -> Option<bool> {
         let program = self.foundation.program;
-        let looked_at = self.outline.looks.get(id.index())?.as_ref()?;
+        let looks = self.outline.looks.get(id.index())?;
         let module = modules.get(program.function_units.get(id.index())?)?;
         let now = program.module.function(id);
         let symbol = program.module.name_text(now.name);
@@ -267,9 +271,14 @@ impl Both<'_> {
         let (old, new) = lengths.get(&id).copied()?;
         let matches =
             (self.forth.insts.get(&id)?.get(..old)?, self.back.insts.get(&id)?.get(..new)?);
-        let before = Body { function: before, module };
-        let now = Body { function: now, module: &program.module };
-        Some(quiet::is_quiet(before, now, matches, looked_at))
+        let edit = Edit {
+            before: Body { function: before, module },
+            now: Body { function: now, module: &program.module },
+            matches,
+            looks,
+            is_plain: &|id| is_plain(&self.foundation.effects, id),
+        };
+        Some(edit.is_quiet())
     }
 
     /// Whether all summaries are what they were.

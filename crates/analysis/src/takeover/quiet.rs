@@ -13,7 +13,8 @@ use racewarden_ir::{
 };
 
 use super::renaming::NONE;
-use crate::view::{Bytes, Digest};
+use crate::bodies::Looks;
+use crate::view::{self, Bytes, Digest};
 
 /// A function in its module.
 #[derive(Clone, Copy)]
@@ -25,31 +26,65 @@ pub struct Body<'a> {
 /// Numbers of instructions after the edit by those before it, and the other way round.
 pub type Matches<'a> = (&'a [u32], &'a [u32]);
 
-/// Whether the edit is quiet, where only these instructions of the function were looked at.
-pub fn is_quiet(before: Body<'_>, now: Body<'_>, matches: Matches<'_>, looked_at: &[u32]) -> bool {
-    let (forth, back) = matches;
-    let same = |inst: u32| Some(inst);
-    let old_number = |inst: u32| back.get(inst as usize).copied().filter(|old| *old != NONE);
-    let limit = crate::order::MAX_INSTRUCTIONS;
-    let counts = [before, now].map(|body| body.function.instructions.len());
-    if (counts[0] > limit) != (counts[1] > limit) {
-        return false;
-    }
-    let (own, new) = (before.private_slots(), now.private_slots());
-    let old_is_quiet = (0..counts[0]).all(|inst| match forth.get(inst) {
-        Some(&other) if other != NONE => {
-            let numbers: (&dyn Fn(u32) -> Option<u32>, &dyn Fn(u32) -> Option<u32>) =
-                (&same, &old_number);
-            let at = (inst as u32, other);
-            let is_unseen = before.is_quiet(inst, &own) && now.is_quiet(other as usize, &new);
-            (is_unseen || before.is_same(now, at, numbers, false))
-                && (looked_at.binary_search(&at.0).is_err()
-                    || before.is_same(now, at, numbers, true))
+/// A function before and after an edit.
+pub struct Edit<'a> {
+    pub before: Body<'a>,
+    pub now: Body<'a>,
+    pub matches: Matches<'a>,
+    pub looks: &'a Looks,
+    /// Whether numbers that are passed to a function, by its number now, are details.
+    pub is_plain: &'a dyn Fn(FunctionId) -> bool,
+}
+
+impl Edit<'_> {
+    /// Whether nobody can tell.
+    pub fn is_quiet(&self) -> bool {
+        let Edit { before, now, matches: (forth, back), looks, .. } = *self;
+        let limit = crate::order::MAX_INSTRUCTIONS;
+        let counts = [before, now].map(|body| body.function.instructions.len());
+        if looks.seen
+            || (counts[0] > limit) != (counts[1] > limit)
+            || (looks.searched && !self.is_same_skeleton())
+        {
+            return false;
         }
-        _ => before.is_quiet(inst, &own) && looked_at.binary_search(&(inst as u32)).is_err(),
-    });
-    let is_new = |inst: &usize| back.get(*inst).is_none_or(|old| *old == NONE);
-    old_is_quiet && (0..counts[1]).filter(is_new).all(|inst| now.is_quiet(inst, &new))
+        let (own, new) = (before.private_slots(), now.private_slots());
+        let is_looked_at = |inst: usize| looks.insts.binary_search(&(inst as u32)).is_ok();
+        let old_is_quiet = (0..counts[0]).all(|inst| match forth.get(inst) {
+            Some(&other) if other != NONE => {
+                let at = (inst, other as usize);
+                let is_unseen = before.is_quiet(inst, &own) && now.is_quiet(at.1, &new);
+                (is_unseen || self.is_same(at, false))
+                    && (!is_looked_at(inst) || self.is_same(at, true))
+            }
+            _ => before.is_quiet(inst, &own) && !is_looked_at(inst),
+        });
+        let is_new = |inst: &usize| back.get(*inst).is_none_or(|old| *old == NONE);
+        old_is_quiet && (0..counts[1]).filter(is_new).all(|inst| now.is_quiet(inst, &new))
+    }
+
+    /// Whether nothing but details is different.
+    fn is_same_skeleton(&self) -> bool {
+        let Edit { before, now, matches: (forth, _), .. } = *self;
+        let mut pairs = (0..).zip(forth);
+        before.function.blocks == now.function.blocks
+            && before.function.instructions.len() == now.function.instructions.len()
+            && pairs
+                .all(|(inst, other)| inst == *other as usize && self.is_same((inst, inst), true))
+    }
+
+    /// Whether the instructions, this one before and that one now, do the same: with all that they take but
+    /// details when it is `exactly`, else with all but numbers, which computations may make otherwise.
+    fn is_same(&self, (here, there): (usize, usize), exactly: bool) -> bool {
+        let back = self.matches.1;
+        let old_number = |inst: u32| back.get(inst as usize).copied().filter(|old| *old != NONE);
+        let plain = match &self.now.inst(there).op {
+            Op::Call { callee: Callee::Direct(target), .. } => (self.is_plain)(*target),
+            _ => false,
+        };
+        let before = self.before.identity(here, &|inst| Some(inst), (exactly, plain));
+        before.is_some() && before == self.now.identity(there, &old_number, (exactly, plain))
+    }
 }
 
 impl Body<'_> {
@@ -125,31 +160,16 @@ impl Body<'_> {
         }
     }
 
-    /// Whether the instructions, this one here and that one there, do the same: with all that they take
-    /// when it is `exactly`, else with all but numbers, which computations may make otherwise.
-    fn is_same(
-        self,
-        other: Body<'_>,
-        (here, there): (u32, u32),
-        (own, others): (&dyn Fn(u32) -> Option<u32>, &dyn Fn(u32) -> Option<u32>),
-        exactly: bool,
-    ) -> bool {
-        let both = (
-            self.identity(here as usize, own, exactly),
-            other.identity(there as usize, others, exactly),
-        );
-        both.0.is_some() && both.0 == both.1
-    }
-
     /// The instruction in one number that does not depend on the module. `number` gives other
-    /// instructions'; `None` where one has none.
+    /// instructions'; `None` where one has none. With `plain`, numbers that are passed are details.
     fn identity(
         self,
         inst: usize,
         number: &dyn Fn(u32) -> Option<u32>,
-        exactly: bool,
+        (exactly, plain): (bool, bool),
     ) -> Option<Digest> {
-        let own = self.inst(inst);
+        let mut own = self.inst(inst).clone();
+        view::without_details(&mut own.op, &|_| plain);
         let mut bytes = Bytes::default();
         let is_computed =
             matches!(
