@@ -238,9 +238,7 @@ pub fn draft_again(
     let (draft, seen) = foundation.draft(&instantiation, entered);
     entered("keeping");
     let kept = foundation.keep(known, &before, &draft, &seen);
-    // Where contexts were taken over, not all was looked at that they depend on.
-    if !taken_over.get()
-        && let Some((summaries, found)) = kept
+    if let Some((summaries, found)) = kept
         && let Some(outline) = Outline::new(&foundation, known, &instantiation, summaries, found)
     {
         known.kept.keep_outline(&known.frame, &outline);

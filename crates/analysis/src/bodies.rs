@@ -114,6 +114,25 @@ impl<'a> Bodies<'a> {
             .collect()
     }
 
+    /// Notes what an earlier check looked at, where instructions have other numbers now.
+    pub fn look_again(&self, looks: &[Looks], number: &dyn Fn(CallSite) -> Option<CallSite>) {
+        for (id, own) in self.ids().zip(looks) {
+            let Looks { seen, searched, insts } = own;
+            if *seen {
+                mark(&self.seen, id.index());
+            }
+            if *searched {
+                mark(&self.searched, id.index());
+            }
+            for inst in insts {
+                match number((id, *inst)) {
+                    Some(site) => self.look_at(site),
+                    None => mark(&self.searched, id.index()),
+                }
+            }
+        }
+    }
+
     /// The function with all that it computes.
     pub fn of(&self, id: FunctionId) -> &'a Function {
         mark(&self.seen, id.index());

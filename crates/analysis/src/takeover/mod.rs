@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::again::Known;
+use crate::bodies::Looks;
 use crate::callgraph::effects_of_call;
 use crate::check::Foundation;
 use crate::contexts::Instantiation;
@@ -67,8 +68,8 @@ pub struct Scene {
     /// Of each function: what contexts are made of, and what accesses are.
     callings: Vec<Option<Digest>>,
     accesses: Vec<Option<Digest>>,
-    /// Functions whose details were looked at.
-    seen: Vec<FunctionId>,
+    /// What was looked at in functions.
+    looks: Vec<Looks>,
     snapshot: Snapshot,
 }
 
@@ -96,7 +97,7 @@ impl Scene {
             joins: instantiation.joins.all().to_vec(),
             callings: callings(foundation, instantiation, &same),
             accesses: accesses(foundation, &same),
-            seen: instantiation.bodies.seen().collect(),
+            looks: instantiation.bodies.looks(),
         })
     }
 
@@ -142,9 +143,7 @@ impl Scene {
         {
             return None;
         }
-        self.seen.iter().for_each(|id| {
-            instantiation.bodies.of(*id);
-        });
+        instantiation.bodies.look_again(&self.looks, &|site| forth.site(site));
         let accesses = accesses(foundation, &back);
         let both = self.accesses.iter().zip(&accesses).enumerate();
         let is_same = |(id, (before, now)): (usize, (&Option<Digest>, &Option<Digest>))| {
