@@ -185,6 +185,7 @@ fn work(words: &[String]) -> anyhow::Result<()> {
     said["peaks"] = peaks.into_inner().into();
     said["reused"] = checked.reused.into();
     said["of two"] = shared_out().into();
+    said["processor"] = Threads::now().map(|threads| threads.all / 1e9).into();
     if digested {
         let mut digest = std::hash::DefaultHasher::new();
         std::hash::Hash::hash(&serde_json::to_vec(&checked.report)?, &mut digest);
@@ -198,20 +199,34 @@ fn work(words: &[String]) -> anyhow::Result<()> {
 /// The processor time of all threads over that of the first and the busiest other, as far as the
 /// system tells.
 fn shared_out() -> Option<f64> {
-    let own = std::process::id().to_string();
-    let (mut first, mut busiest, mut all) = (0.0, 0.0f64, 0.0);
-    for thread in std::fs::read_dir("/proc/self/task").ok()? {
-        let thread = thread.ok()?;
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
-        all += nanoseconds;
-        if thread.file_name().to_str() == Some(own.as_str()) {
-            first = nanoseconds;
-        } else {
-            busiest = busiest.max(nanoseconds);
-        }
-    }
+    let Threads { first, busiest, all } = Threads::now()?;
     (first + busiest > 0.0).then(|| all / (first + busiest))
+}
+
+/// The processor time of this process's threads, in nanoseconds.
+struct Threads {
+    first: f64,
+    busiest: f64,
+    all: f64,
+}
+
+impl Threads {
+    fn now() -> Option<Threads> {
+        let own = std::process::id().to_string();
+        let (mut first, mut busiest, mut all) = (0.0, 0.0f64, 0.0);
+        for thread in std::fs::read_dir("/proc/self/task").ok()? {
+            let thread = thread.ok()?;
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+            all += nanoseconds;
+            if thread.file_name().to_str() == Some(own.as_str()) {
+                first = nanoseconds;
+            } else {
+                busiest = busiest.max(nanoseconds);
+            }
+        }
+        Some(Threads { first, busiest, all })
+    }
 }
 
 /// The most memory that this process has had, as far as the system tells.

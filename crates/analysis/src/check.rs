@@ -178,7 +178,7 @@ impl<'a> Foundation<'a> {
         options: &Options,
         entered: &dyn Fn(&'static str),
     ) -> Self {
-        let mut foundation = Foundation::unsummarised(program, models, options, entered);
+        let mut foundation = Foundation::unsummarised(program, models, options, None, entered);
         entered("summaries");
         foundation.summaries = foundation.summarise();
         foundation
@@ -188,18 +188,20 @@ impl<'a> Foundation<'a> {
         program: &'a Program,
         models: &Models,
         options: &Options,
+        points: Option<pointsto::PointsTo>,
         entered: &dyn Fn(&'static str),
     ) -> Self {
         let exported = if options.api { exported_functions(program) } else { Vec::new() };
-        Foundation::before_summaries(program, models, exported, entered)
+        Foundation::before_summaries(program, models, exported, points, entered)
     }
 
     /// What is known of the program as a whole, before its functions are looked into; `exported` are
-    /// those that are called from outside.
+    /// those that are called from outside. Points-to sets may be known already.
     pub fn before_summaries(
         program: &'a Program,
         models: &Models,
         exported: Vec<FunctionId>,
+        points: Option<pointsto::PointsTo>,
         entered: &dyn Fn(&'static str),
     ) -> Self {
         entered("effects");
@@ -210,7 +212,7 @@ impl<'a> Foundation<'a> {
         entered("points-to");
         // What leads where within functions does not depend on what pointers lead to.
         let (points, cfgs) = rayon::join(
-            || pointsto::build(program, &effects, &outside),
+            || points.unwrap_or_else(|| pointsto::build(program, &effects, &outside)),
             || program.module.functions.par_iter().map(Cfg::new).collect::<Vec<Cfg>>(),
         );
         entered("call graph");
@@ -322,18 +324,24 @@ impl<'a> Foundation<'a> {
         done: &Summarised<'_>,
         component: &[FunctionId],
     ) -> Vec<(FunctionId, Arc<Summary>)> {
-        let worst = self.worst(done, component);
+        let ends = |id: FunctionId| done(id).is_some_and(|summary| summary.ends_thread);
+        let worst = self.worst(&ends, component);
         let member = |id: &FunctionId| (*id, self.member(env, done, (component, &worst), *id));
         component.par_iter().map(member).collect()
     }
 
-    /// What is assumed of the functions of a huge cycle.
-    pub fn worst(&self, done: &Summarised<'_>, component: &[FunctionId]) -> Arc<Summary> {
+    /// What is assumed of the functions of a huge cycle; `ends` says which functions that they call, and
+    /// that are analysed already, may end the thread.
+    pub fn worst(
+        &self,
+        ends: &dyn Fn(FunctionId) -> bool,
+        component: &[FunctionId],
+    ) -> Arc<Summary> {
         let exit = self.worst_exit(component);
         Arc::new(Summary {
             possible: exit.path.clone(),
             exits: vec![exit],
-            ends_thread: component.iter().any(|&id| self.may_end_thread(done, id)),
+            ends_thread: component.iter().any(|&id| self.may_end_thread(ends, id)),
             ..Summary::default()
         })
     }
@@ -360,11 +368,10 @@ impl<'a> Foundation<'a> {
     }
 
     /// Whether the function, or one that it calls and that is analysed already, ends the thread.
-    fn may_end_thread(&self, done: &Summarised<'_>, id: FunctionId) -> bool {
-        let calls = self.graph.callees[id.index()].iter();
-        let mut known = calls.filter_map(|callee| done(*callee));
+    fn may_end_thread(&self, ends: &dyn Fn(FunctionId) -> bool, id: FunctionId) -> bool {
+        let mut calls = self.graph.callees[id.index()].iter();
         let body = self.program.module.function(id);
-        known.any(|summary| summary.ends_thread)
+        calls.any(|callee| ends(*callee))
             || (0u32..).zip(&body.instructions).any(|(inst, instruction)| {
                 let Op::Call { callee, .. } = &instruction.op else { return false };
                 effects_of_call(&self.effects, &self.points, (id, inst), callee)

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bodies::Bodies;
-use crate::ranking::cover;
+use crate::covers::{Pair, Standing, covers, numbered};
 
 /// An instruction whose place the report tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -163,56 +163,89 @@ impl Draft {
         report
     }
 
-    /// Races of all candidates, each pair of places once, the likeliest context first.
+    /// Races of all candidates, each pair of places once, the likeliest context first, in the order that
+    /// [`Report::finish`] wants: what is in order already costs it nothing, and races are large.
     fn races(&self, places: &[Place]) -> Vec<Race> {
         let words: Vec<String> =
             self.words.par_iter().map(|word| with_places(word, places)).collect();
         let sites: Vec<Site> =
             self.sites.par_iter().map(|site| filled_in(site, &words, places)).collect();
-        let keys = numbered_keys(&sites);
-        let mut best: FxHashMap<(u32, u32), &Candidate> = FxHashMap::default();
-        for candidate in &self.candidates {
-            let (a, b) = (candidate.sites.0 as usize, candidate.sites.1 as usize);
-            // The order that the race will have its sites in.
-            let (a, b) = if sites[b].key() < sites[a].key() { (b, a) } else { (a, b) };
-            let known = best.entry((keys[a], keys[b])).or_insert(candidate);
-            if known.rank < candidate.rank {
-                *known = candidate;
-            }
-        }
-        let mut best: Vec<((u32, u32), &Candidate)> = best.into_iter().collect();
-        best.par_sort_unstable_by_key(|(keys, _)| *keys);
-        let mut races: Vec<Race> = best
+        let keys = ordered(&sites, Site::key);
+        let listed = self.listed(&sites, &keys);
+        let texts = numbered(words.iter().map(String::as_str));
+        let files = numbered(places.iter().map(|place| place.file.as_str()));
+        let standing = |site: &DraftSite| Standing::new(site, &texts, &files, places);
+        let standings: Vec<Standing> = self.sites.par_iter().map(standing).collect();
+        let pairs: Vec<Pair> = listed
+            .iter()
+            .map(|(sites, candidate)| Pair {
+                object: texts[candidate.object as usize],
+                sites: *sites,
+                keys: sites.map(|site| keys[site as usize]),
+            })
+            .collect();
+        let covers = covers(&pairs, &standings);
+        let rank = |number: usize| match covers[number] {
+            Some(_) => listed[number].1.rank.saturating_sub(15).max(1),
+            None => listed[number].1.rank,
+        };
+        let mut order: Vec<usize> = (0..listed.len()).collect();
+        order.par_sort_by_key(|&number| (std::cmp::Reverse(rank(number)), pairs[number].keys));
+        order
             .into_par_iter()
-            .map(|(_, candidate)| {
+            .map(|number| {
+                let ([a, b], candidate) = listed[number];
                 let site = |number: u32| sites[number as usize].clone();
-                let (a, b) = (site(candidate.sites.0), site(candidate.sites.1));
                 let object = words[candidate.object as usize].clone();
-                let mut race = Race::new(a, b, object, Verdict::Potential);
-                race.rank = candidate.rank;
+                let mut race = Race::new(site(a), site(b), object, Verdict::Potential);
+                race.rank = rank(number);
                 let reasons = candidate.reasons.iter();
                 race.reasons = reasons.map(|reason| words[*reason as usize].clone()).collect();
+                race.reasons.extend(covers[number].map(|(kept, by)| {
+                    let at = |number: u32| sites[number as usize].location();
+                    format!("covered by the race of {} with {}", at(kept), at(by))
+                }));
                 race.evidence.push(Evidence::new(Engine::Check));
                 race
             })
-            .collect();
-        cover(&mut races);
-        races
+            .collect()
+    }
+
+    /// The candidate that ranks highest of each two places, with its sites in the order that the race
+    /// will have them in; `keys` are the numbers of the sites' places.
+    fn listed(&self, sites: &[Site], keys: &[u32]) -> Vec<([u32; 2], &Candidate)> {
+        let texts = ordered(sites, |site| {
+            format!("{}:{}:{}:{}", site.file, site.line, site.column, site.access)
+        });
+        let mut best: FxHashMap<(u32, u32), ([u32; 2], &Candidate)> = FxHashMap::default();
+        for candidate in &self.candidates {
+            let (a, b) = candidate.sites;
+            let swapped = keys[b as usize] < keys[a as usize];
+            let pair = if swapped { [b, a] } else { [a, b] };
+            let key = (texts[pair[0] as usize], texts[pair[1] as usize]);
+            let known = best.entry(key).or_insert((pair, candidate));
+            if known.1.rank < candidate.rank {
+                *known = (pair, candidate);
+            }
+        }
+        let mut best: Vec<_> = best.into_iter().collect();
+        best.par_sort_unstable_by_key(|(key, _)| *key);
+        best.into_iter().map(|(_, listed)| listed).collect()
     }
 }
 
-/// Numbers in the order of the sites' places as text; sites at one place have one number.
-fn numbered_keys(sites: &[Site]) -> Vec<u32> {
-    let texts: Vec<String> = sites
-        .par_iter()
-        .map(|site| format!("{}:{}:{}:{}", site.file, site.line, site.column, site.access))
-        .collect();
-    let mut order: Vec<u32> = (0..texts.len() as u32).collect();
-    order.par_sort_by(|a, b| texts[*a as usize].cmp(&texts[*b as usize]));
-    let mut numbers = vec![0; texts.len()];
+/// Numbers in the order of the sites' keys; sites with the same key have one number.
+fn ordered<'a, K: Ord + Send + Sync>(
+    sites: &'a [Site],
+    key: impl Fn(&'a Site) -> K + Sync + Send,
+) -> Vec<u32> {
+    let keys: Vec<K> = sites.par_iter().map(key).collect();
+    let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+    order.par_sort_by(|a, b| keys[*a as usize].cmp(&keys[*b as usize]));
+    let mut numbers = vec![0; keys.len()];
     let mut number = 0;
     for (position, &site) in order.iter().enumerate() {
-        if position > 0 && texts[order[position - 1] as usize] != texts[site as usize] {
+        if position > 0 && keys[order[position - 1] as usize] != keys[site as usize] {
             number += 1;
         }
         numbers[site as usize] = number;

@@ -5,7 +5,7 @@
 //! its arguments point, so what is loaded through them is looked up again there: the contents of
 //! those places alone.
 
-use racewarden_ir::{Callee, Function, FunctionId, Op, Value};
+use racewarden_ir::{Callee, FunctionId, Op, Value};
 
 use crate::contexts::{ContextId, Instantiation};
 use crate::pointsto::{Location, ObjectKind};
@@ -51,8 +51,7 @@ impl Instantiation<'_> {
         else {
             return None;
         };
-        let body = self.bodies.of(function);
-        let found = self.targets_here(id, body, target, MAX_STEPS)?;
+        let found = self.targets_here(id, target, MAX_STEPS)?;
         let objects = &self.points.locations().objects;
         let named = found.iter().filter_map(|at| match objects[at.object as usize] {
             ObjectKind::Function(function) => Some(function),
@@ -65,14 +64,9 @@ impl Instantiation<'_> {
 
     /// Where the value may point in the context; `None` when nothing better is known than by the
     /// points-to sets.
-    fn targets_here(
-        &self,
-        id: ContextId,
-        body: &Function,
-        value: &Value,
-        steps: usize,
-    ) -> Option<Vec<Location>> {
+    fn targets_here(&self, id: ContextId, value: &Value, steps: usize) -> Option<Vec<Location>> {
         let steps = steps.checked_sub(1)?;
+        let function = self.contexts[id as usize].function;
         match value {
             Value::Arg(argument) => {
                 let sym = self.bind(id, &Atom::Argument(LOCAL, argument.0))?;
@@ -83,33 +77,32 @@ impl Instantiation<'_> {
                 };
                 (!found.iter().any(lost)).then_some(found)
             }
-            Value::Inst(inst) => match &body.inst(*inst).op {
-                Op::Load { address, size: 8, .. } => self.contents_here(id, body, address, steps),
+            Value::Inst(inst) => match &*self.bodies.op((function, inst.0))? {
+                Op::Load { address, size: 8, .. } => self.contents_here(id, address, steps),
                 // A pointer to a member is loaded as a whole, the function first.
                 Op::ExtractValue { aggregate: Value::Inst(whole), path } => {
-                    match &body.inst(*whole).op {
+                    match &*self.bodies.op((function, whole.0))? {
                         Op::Load { address, .. } if matches!(**path, [0]) => {
-                            self.contents_here(id, body, address, steps)
+                            self.contents_here(id, address, steps)
                         }
                         _ => None,
                     }
                 }
                 Op::Address { base, offset, indices } if indices.is_empty() => {
-                    let mut places = self.targets_here(id, body, base, steps)?;
+                    let mut places = self.targets_here(id, base, steps)?;
                     for place in &mut places {
                         place.offset = place.offset.wrapping_add(*offset);
                     }
                     Some(places)
                 }
                 Op::Cast { value, .. } | Op::Freeze { value } => {
-                    self.targets_here(id, body, value, steps)
+                    self.targets_here(id, value, steps)
                 }
                 Op::Phi { incoming } => {
-                    let function = self.contexts[id as usize].function;
                     let mut all = Vec::new();
                     let mut better = false;
                     for edge in incoming {
-                        match self.targets_here(id, body, &edge.value, steps) {
+                        match self.targets_here(id, &edge.value, steps) {
                             Some(found) => {
                                 better = true;
                                 all.extend(found);
@@ -125,14 +118,8 @@ impl Instantiation<'_> {
         }
     }
 
-    fn contents_here(
-        &self,
-        id: ContextId,
-        body: &Function,
-        address: &Value,
-        steps: usize,
-    ) -> Option<Vec<Location>> {
-        let places = self.targets_here(id, body, address, steps)?;
+    fn contents_here(&self, id: ContextId, address: &Value, steps: usize) -> Option<Vec<Location>> {
+        let places = self.targets_here(id, address, steps)?;
         let found = self.points.contents(&places);
         let lost = |at: &Location| self.points.in_blob(at.object);
         (!found.iter().any(lost)).then_some(found)

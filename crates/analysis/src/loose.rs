@@ -54,7 +54,7 @@ pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
     let mut scan = Scan { whole, functions, accesses: FxHashMap::default() };
     let mut weak: Vec<(CallSite, Vec<Location>, bool)> = Vec::new();
     for &id in &scan.functions {
-        for (inst, op) in bodies.ops(id) {
+        for (inst, op) in bodies.scan(id) {
             if let Some(found) = weak_place(&op).filter(|w| w.reads || w.writes) {
                 let places = scan.points(id, found.address);
                 weak.push(((id, inst), places, found.writes));
@@ -187,7 +187,7 @@ impl<'a> Scan<'a> {
         };
         let mut found = Vec::new();
         for &id in &self.functions {
-            for (inst, op) in bodies.ops(id) {
+            for (inst, op) in bodies.scan(id) {
                 match &*op {
                     Op::Store { address, size, .. }
                     | Op::AtomicRmw { address, size, .. }

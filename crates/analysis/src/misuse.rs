@@ -122,7 +122,7 @@ pub fn foreign_releases(instantiation: &Instantiation<'_>) -> Vec<Location> {
 
 fn lock_uses(instantiation: &Instantiation<'_>, function: FunctionId) -> Uses {
     let mut uses = Uses::default();
-    for (inst, op) in instantiation.bodies.ops(function) {
+    for (inst, op) in instantiation.bodies.scan(function) {
         let Op::Call { callee, arguments, .. } = &*op else { continue };
         let site = (function, inst);
         for effect in effects_of_call(instantiation.effects, instantiation.points, site, callee) {

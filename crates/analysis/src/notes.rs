@@ -229,7 +229,7 @@ pub(crate) fn is_foreign(
     match value {
         Value::Offset { base, .. } => **base == Value::Null,
         Value::Unknown { .. } => true,
-        Value::Inst(inst) if depth < 8 => match bodies.op((function, inst.0)).as_deref() {
+        Value::Inst(inst) if depth < 8 => match bodies.scanned_op((function, inst.0)).as_deref() {
             Some(Op::Address { base, .. }) => is_foreign(base),
             Some(Op::Cast { op: racewarden_ir::CastOp::IntToPtr, .. }) => true,
             Some(Op::Cast { value, .. } | Op::Freeze { value }) => is_foreign(value),
@@ -257,11 +257,11 @@ fn own_passed_on(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>)
     }
     for id in bodies.ids().filter(|id| reachable[id.index()]) {
         let is_own = |value: &Value| match value {
-            Value::Inst(inst) => matches!(bodies.op((id, inst.0)).as_deref(),
+            Value::Inst(inst) => matches!(bodies.scanned_op((id, inst.0)).as_deref(),
                 Some(Op::Call { callee: Callee::Direct(target), .. }) if returns_own(*target)),
             _ => false,
         };
-        for (inst, op) in bodies.ops(id) {
+        for (inst, op) in bodies.scan(id) {
             let address = match &*op {
                 Op::Load { address, .. } | Op::Store { address, .. } => Some(address),
                 _ => None,
@@ -282,7 +282,7 @@ fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
     let instantiation = naming.instantiation;
     let bodies = &instantiation.bodies;
     for id in bodies.ids().filter(|id| reachable[id.index()]) {
-        for (inst, op) in bodies.ops(id) {
+        for (inst, op) in bodies.scan(id) {
             let (Op::Load { address, .. }
             | Op::Store { address, .. }
             | Op::AtomicRmw { address, .. }

@@ -1,7 +1,7 @@
 //! From candidate pairs to ranked races: one race per pair of places, RELAY's filters (4.3) and
-//! paper 2's covers (section 4) lower the rank and say why; nothing is dropped.
+//! paper 2's covers (section 4, in [`crate::covers`]) lower the rank and say why; nothing is dropped.
 
-use racewarden_finding::{AccessKind, Race};
+use racewarden_finding::AccessKind;
 use racewarden_ir::FunctionId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -167,54 +167,4 @@ fn weigh(
         change(5, "one access is atomic and the other is not");
     }
     rank.clamp(1, 100) as u32
-}
-
-type SiteKey<'a> = (&'a str, u32, u32, AccessKind);
-
-/// Stage II: a race whose access always comes after another one of the same thread on the same
-/// object, under at least the same locks, is ranked below that one's race.
-pub fn cover(races: &mut [Race]) {
-    // Races by object and one of their sites: a cover shares one with what it covers.
-    let mut by_site: FxHashMap<(&str, SiteKey<'_>), Vec<(&Race, usize)>> = FxHashMap::default();
-    for race in races.iter() {
-        for (index, site) in race.sites.iter().enumerate() {
-            let list = by_site.entry((&race.object, site.key())).or_default();
-            list.push((race, 1 - index));
-        }
-    }
-    let covers: Vec<Option<String>> = races
-        .iter()
-        .map(|race| {
-            [(0, 1), (1, 0)].into_iter().find_map(|(kept, moved)| {
-                let fixed = &race.sites[kept];
-                by_site[&(race.object.as_str(), fixed.key())].iter().find_map(|(other, free)| {
-                    let weaker = &other.sites[*free];
-                    let covers =
-                        !std::ptr::eq(race, *other) && is_weaker(weaker, &race.sites[moved]);
-                    covers.then(|| {
-                        let (kept, by) = (fixed.location(), weaker.location());
-                        format!("covered by the race of {kept} with {by}")
-                    })
-                })
-            })
-        })
-        .collect();
-    for (race, cover) in races.iter_mut().zip(covers) {
-        if let Some(cover) = cover {
-            race.rank = race.rank.saturating_sub(15).max(1);
-            race.reasons.push(cover);
-        }
-    }
-}
-
-/// Whether `a` comes before `b` in one function and its locks are among `b`'s (Definition 9).
-fn is_weaker(a: &racewarden_finding::Site, b: &racewarden_finding::Site) -> bool {
-    a.function == b.function
-        && a.file == b.file
-        && a.thread == b.thread
-        && (a.line, a.column) < (b.line, b.column)
-        && (a.access == b.access || a.access == AccessKind::Write)
-        && a.locks.iter().all(|lock| {
-            b.locks.iter().any(|other| other.name == lock.name && other.mode == lock.mode)
-        })
 }

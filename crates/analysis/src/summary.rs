@@ -116,8 +116,8 @@ impl Summary {
 
     /// All of it that later stages read, in one number: what it returns only callers see. Numbers that
     /// are passed where it does not matter are left out (see
-    /// [`Formals::unasked`](crate::actuals::Formals::unasked)).
-    pub fn digest(&self, unasked: &[u64]) -> Digest {
+    /// [`Formals::unasked`](crate::actuals::Formals::unasked)); with `entirely` whatever is passed there is.
+    pub fn digest(&self, unasked: &[u64], entirely: bool) -> Digest {
         // Taken apart so that a part added to a summary is not forgotten here.
         let Summary {
             exits,
@@ -147,7 +147,7 @@ impl Summary {
             let unasked = unasked.get(callee.index()).copied().unwrap_or_default();
             for (index, argument) in (0u32..).zip(arguments) {
                 let is_number = argument.as_ref().is_some_and(|sym| sym.as_constant().is_some());
-                let hidden = is_number && index < 63 && unasked & (1 << index) != 0;
+                let hidden = (is_number || entirely) && index < 63 && unasked & (1 << index) != 0;
                 (hidden, argument.as_ref().filter(|_| !hidden)).hash(&mut bytes);
             }
             states.hash(state, &mut bytes);

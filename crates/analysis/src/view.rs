@@ -70,6 +70,7 @@ struct FunctionPlaces {
     inlined: Vec<(u32, Vec<Position>)>,
     details: Digest,
     body: Digest,
+    sums: Digest,
 }
 
 impl Places {
@@ -83,6 +84,13 @@ impl Places {
     pub fn body(&self, symbol: &str) -> Option<Digest> {
         let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
         Some(self.functions[found].body)
+    }
+
+    /// The digest of what the function computes: all that pointers depend on of what the skeleton leaves
+    /// out.
+    pub fn sums(&self, symbol: &str) -> Option<Digest> {
+        let found = self.functions.binary_search_by(|f| f.symbol.as_str().cmp(symbol)).ok()?;
+        Some(self.functions[found].sums)
     }
 
     /// Where the instruction with this number in the view stands, or so many calls further out; the
@@ -163,7 +171,8 @@ pub fn view(module: &Module, modelled: &(dyn Fn(&str) -> bool + Sync)) -> Option
             let symbol = module.name_text(function.name).to_owned();
             let details = details(function, &|id| plain[id.index()]);
             let body = Viewer::new(module, None).body(function);
-            let own = FunctionPlaces { symbol, own, instructions, inlined, details, body };
+            let sums = sums(function);
+            let own = FunctionPlaces { symbol, own, instructions, inlined, details, body, sums };
             places.functions.push(own);
         }
     }
@@ -193,6 +202,17 @@ fn details(function: &Function, plain: &dyn Fn(FunctionId) -> bool) -> Digest {
     let mut bytes = Bytes::default();
     for instruction in function.instructions.iter().filter(|own| has_details(&own.op, plain)) {
         instruction.op.hash(&mut bytes);
+    }
+    bytes.digest()
+}
+
+/// The digest of operators and operands in computations.
+fn sums(function: &Function) -> Digest {
+    let mut bytes = Bytes::default();
+    for instruction in &function.instructions {
+        if let Op::Binary { .. } = &instruction.op {
+            instruction.op.hash(&mut bytes);
+        }
     }
     bytes.digest()
 }

@@ -46,7 +46,7 @@ fn read(path: &Path) -> Annotated {
                 atomic: false,
                 locks: vec![],
                 thread: String::new(),
-                stack: vec![],
+                stack: Default::default(),
             });
         }
     }

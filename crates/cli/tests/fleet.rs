@@ -50,7 +50,7 @@ fn candidate(line_text: &str, object: &str) -> Race {
         atomic: false,
         locks: vec![],
         thread: "work".into(),
-        stack: vec![],
+        stack: Default::default(),
     };
     Race::new(site(), site(), object, Verdict::Potential)
 }

@@ -166,7 +166,7 @@ impl Fleet {
                 atomic: false,
                 locks: vec![],
                 thread: String::new(),
-                stack: vec![],
+                stack: Default::default(),
             }
         };
         let (read, write) =

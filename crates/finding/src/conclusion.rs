@@ -58,7 +58,7 @@ mod tests {
             atomic: false,
             locks: vec![],
             thread: "main".into(),
-            stack: vec![],
+            stack: Default::default(),
         };
         Race::new(site(2), site(1), "x", verdict)
     }

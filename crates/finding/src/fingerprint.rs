@@ -26,7 +26,9 @@ impl Fingerprint {
             hash.update([0]);
         }
         let digest = hash.finalize();
-        Fingerprint(digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect())
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+        let bytes = digest.iter().take(10);
+        Fingerprint(bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
             atomic: false,
             locks: vec![],
             thread: String::new(),
-            stack: vec![],
+            stack: Default::default(),
         }
     }
 

@@ -21,5 +21,5 @@ pub use conclusion::{Conclusion, conclude};
 pub use fingerprint::Fingerprint;
 pub use merge::{PairIndex, merge_races, settle_placeless};
 pub use report::{Engine, Evidence, Note, NoteKind, Race, Report, SCHEMA};
-pub use site::{AccessKind, Frame, HeldLock, LockMode, Site};
+pub use site::{AccessKind, Frame, HeldLock, LockMode, Site, Stack};
 pub use verdict::Verdict;

@@ -88,7 +88,7 @@ pub fn settle_placeless(races: &mut Vec<Race>) {
                 "the optimised program has no line for one access: {file}:{line} is the only one \
                  of its kind in {function}"
             ));
-            race.sites[lost] = Site { stack: Vec::new(), ..found.clone() };
+            race.sites[lost] = Site { stack: Default::default(), ..found.clone() };
             placed[at].absorb(race);
         } else if around.iter().all(|&at| placed[at].verdict < race.verdict) {
             placed.push(race);
@@ -206,7 +206,7 @@ mod tests {
             atomic: false,
             locks: vec![],
             thread: String::new(),
-            stack: vec![],
+            stack: Default::default(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Where a memory access stands in the source, and what its thread held there.
 
-use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Whether an access reads or writes. A read-modify-write counts as a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,6 +56,54 @@ pub struct Frame {
     pub line: u32,
 }
 
+/// The calls that lead to an access, innermost first.
+///
+/// A report of a large program has tens of thousands of races between far fewer accesses, and frames are
+/// most of what is known of one: copies of a stack share them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Stack(Arc<[Frame]>);
+
+impl Deref for Stack {
+    type Target = [Frame];
+
+    fn deref(&self) -> &[Frame] {
+        &self.0
+    }
+}
+
+impl From<Vec<Frame>> for Stack {
+    fn from(frames: Vec<Frame>) -> Self {
+        Stack(frames.into())
+    }
+}
+
+impl FromIterator<Frame> for Stack {
+    fn from_iter<I: IntoIterator<Item = Frame>>(frames: I) -> Self {
+        Stack(frames.into_iter().collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Stack {
+    type Item = &'a Frame;
+    type IntoIter = std::slice::Iter<'a, Frame>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl Serialize for Stack {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0[..].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stack {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Frame>::deserialize(deserializer).map(Stack::from)
+    }
+}
+
 /// One memory access in the source.
 ///
 /// File paths are as the compiler was given them: they are what the user typed, and the same on
@@ -70,7 +121,7 @@ pub struct Site {
     pub locks: Vec<HeldLock>,
     /// What runs the access, in words (`main`, `worker (created at pool.c:40, many)`).
     pub thread: String,
-    pub stack: Vec<Frame>,
+    pub stack: Stack,
 }
 
 impl Site {

@@ -19,7 +19,8 @@ fn main() {
         atomic: false,
         locks: vec![],
         thread: "teller".into(),
-        stack: vec![Frame { function: "deposit".into(), file: "src/bank.c".into(), line: 41 }],
+        stack: vec![Frame { function: "deposit".into(), file: "src/bank.c".into(), line: 41 }]
+            .into(),
     };
     let first = site.clone();
     (site.line, site.function, site.access) = (58, "audit".into(), AccessKind::Read);

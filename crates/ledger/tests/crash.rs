@@ -21,7 +21,7 @@ fn race(number: u64) -> Race {
         atomic: false,
         locks: vec![],
         thread: "worker".into(),
-        stack: vec![],
+        stack: Default::default(),
     };
     let mut race = Race::new(site("f"), site("g"), format!("x{number}"), Verdict::Observed);
     race.evidence.push(Evidence::new(Engine::Run).with("schedule", "rw1:main@f+1#1"));

@@ -20,7 +20,7 @@ fn site(file: &str, line: u32, function: &str, lvalue: &str) -> Site {
         atomic: false,
         locks: vec![],
         thread: "worker".into(),
-        stack: vec![],
+        stack: Default::default(),
     }
 }
 

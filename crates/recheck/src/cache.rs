@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use racewarden_analysis::{Found, Kept, Scene, Summaries};
+use racewarden_analysis::{Found, Kept, Outline, Scene, Solved, Summaries};
 use racewarden_ir::Module;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,12 +21,23 @@ const MOST_BYTES: u64 = 512 << 20;
 
 /// Where units' views, their modules, whole results, what is taken over by similar programs and what
 /// need not be watched are.
-const FOLDERS: [&str; 7] =
-    ["units", MODULES, "results", SUMMARIES, FOUND, SCENES, crate::unwatched::FOLDER];
+const FOLDERS: [&str; 9] = [
+    "units",
+    MODULES,
+    "results",
+    POINTS,
+    SUMMARIES,
+    FOUND,
+    OUTLINES,
+    SCENES,
+    crate::unwatched::FOLDER,
+];
 
 pub const MODULES: &str = "modules";
+pub const POINTS: &str = "points";
 pub const SUMMARIES: &str = "summaries";
 pub const FOUND: &str = "found";
+pub const OUTLINES: &str = "outlines";
 pub const SCENES: &str = "scenes";
 
 const DIGEST_BYTES: usize = 32;
@@ -78,6 +89,22 @@ impl Kept for Cache {
 
     fn keep_found(&self, key: &racewarden_analysis::Digest, found: &Found) {
         self.put(FOUND, &Key::from_bytes(key), found);
+    }
+
+    fn points(&self, key: &racewarden_analysis::Digest) -> Option<Solved> {
+        self.get(POINTS, &Key::from_bytes(key))
+    }
+
+    fn keep_points(&self, key: &racewarden_analysis::Digest, points: &Solved) {
+        self.put(POINTS, &Key::from_bytes(key), points);
+    }
+
+    fn outline(&self, key: &racewarden_analysis::Digest) -> Option<Outline> {
+        self.get(OUTLINES, &Key::from_bytes(key))
+    }
+
+    fn keep_outline(&self, key: &racewarden_analysis::Digest, outline: &Outline) {
+        self.put(OUTLINES, &Key::from_bytes(key), outline);
     }
 
     fn scene(&self, key: &racewarden_analysis::Digest) -> Option<Scene> {

@@ -106,10 +106,12 @@ pub fn check(request: &Request<'_>, entered: &dyn Fn(&'static str)) -> Result<Ch
     let program = racewarden_ir::link(modules.into_iter().collect::<Result<_, _>>()?);
     let details = details(request, &program, &views);
     let bodies = of_functions(&program, &views, |places, symbol| places.body(symbol));
+    let sums = of_functions(&program, &views, |places, symbol| places.sums(symbol));
     let Request { models, options, .. } = request;
-    let (draft, reused) = match (skeleton, details, frame, bodies) {
-        (Some(skeleton), Some(details), Some(frame), Some(bodies)) => {
-            let known = Known { skeleton, details, frame, bodies, units: names, kept: &cache };
+    let (draft, reused) = match (skeleton, details, frame, bodies.zip(sums)) {
+        (Some(skeleton), Some(details), Some(frame), Some((bodies, sums))) => {
+            let known =
+                Known { skeleton, details, frame, bodies, sums, units: names, kept: &cache };
             racewarden_analysis::draft_again(&program, models, options, &known, entered)
         }
         _ => (racewarden_analysis::draft(&program, models, options, entered), false),

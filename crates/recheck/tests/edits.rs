@@ -98,7 +98,7 @@ impl Project {
         check_sources(self.folder.path(), &["table.c", "main.c"], cache, &|_| {})
     }
 
-    /// As `compare`, for an edit that nothing but the contexts is reused after; whether they were.
+    /// As `compare`, for an edit that the result is not reused after; whether contexts were.
     fn takes_over(&self, what: &str) -> bool {
         let taken = Cell::new(false);
         let entered = |stage: &'static str| taken.set(taken.get() || stage == "accesses");

@@ -15,7 +15,7 @@ use racewarden_recheck::Checked;
 mod common;
 
 const HEADER: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n\
-    #include <stdlib.h>\n\
+    #include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
     extern pthread_mutex_t locks[2];\nextern long table[64];\nextern long total, rows, hits;\n\
     extern int payload, gate, marks[8];\nextern atomic_int ready, left;\n\
     void tell(int value);\nint wait_for(void);\nvoid fill(int half);\nvoid add(long amount, int mode);\n\
@@ -31,6 +31,7 @@ atomic_int ready, left = 2;
 int payload, gate = @closed@, marks[8];
 
 void tell(int value) {
+    @spared@
     payload = value @calculate@ 3;
     marks[value & 7] = @marked@;
     @told_more@
@@ -44,6 +45,7 @@ int wait_for(void) {
 }
 
 int leave(void) {
+    @said@
     return atomic_fetch_sub(&left, 1) == @last@;
 }
 "#,
@@ -87,6 +89,7 @@ void add(long amount, int mode) {
 }
 
 long *place(long *base, long number) {
+    @kept@
     @placed@
     return (long *)((uintptr_t)base + (uintptr_t)(number * @apart@ + @after@));
 }
@@ -141,7 +144,7 @@ int main(void) {
     ),
 ];
 
-const KNOBS: [(&str, &[&str]); 30] = [
+const KNOBS: [(&str, &[&str]); 33] = [
     ("calculate", &["+", "-", "*"]),
     ("told", &["1", "2"]),
     ("waits", &["!=", "==", "<"]),
@@ -189,6 +192,29 @@ const KNOBS: [(&str, &[&str]); 30] = [
             "long *to = number ? &total : &rows; ++*to;",
         ],
     ),
+    (
+        "spared",
+        &[
+            "",
+            "long spare = value; spare *= 3;",
+            "int spare = value; if (spare > 3) spare = 0;",
+            "int spare = 0; for (int i = 0; i < value; i++) spare += i;",
+            "int spare[2] = { value, 1 }; spare[1] = spare[0];",
+        ],
+    ),
+    (
+        "said",
+        &["", "puts(\"left\");", "int spare = getpid(); spare++;", "long spare = 4; spare -= 2;"],
+    ),
+    (
+        "kept",
+        &[
+            "",
+            "uintptr_t spare = (uintptr_t)base; base = (long *)(spare + 0);",
+            "uintptr_t spare = (uintptr_t)number; spare ^= 5;",
+            "long *spare = base; base = spare;",
+        ],
+    ),
     ("begins", &["", "local += hits;", "pthread_mutex_lock(&locks[0]); rows--;", "leave();"]),
     (
         "unlocks",
@@ -199,7 +225,7 @@ const KNOBS: [(&str, &[&str]); 30] = [
 /// Another knob, which decides what one unit passes to another.
 const MODES: &[&str] = &["1", "0", "i - 2"];
 
-const EDITS: usize = 80;
+const EDITS: usize = 120;
 
 struct Project {
     folder: tempfile::TempDir,

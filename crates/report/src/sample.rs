@@ -25,7 +25,7 @@ fn site(line: u32, column: u32, function: &str, access: AccessKind, lvalue: &str
         atomic: false,
         locks: vec![],
         thread: "main".into(),
-        stack: vec![],
+        stack: Default::default(),
     }
 }
 
@@ -37,14 +37,14 @@ fn frame(function: &str, line: u32) -> Frame {
 pub fn report() -> Report {
     let mut deposit = site(41, 29, "deposit", AccessKind::Write, "accounts[i].balance");
     deposit.thread = "teller (created at src/bank.c:76, many)".into();
-    deposit.stack = vec![frame("deposit", 41), frame("teller", 66)];
+    deposit.stack = vec![frame("deposit", 41), frame("teller", 66)].into();
     let mut audit = site(58, 18, "audit", AccessKind::Read, "accounts[i].balance");
     audit.locks = vec![HeldLock {
         name: "bank_lock".into(),
         mode: LockMode::Write,
         acquired_at: "src/bank.c:56".into(),
     }];
-    audit.stack = vec![frame("audit", 58), frame("main", 80)];
+    audit.stack = vec![frame("audit", 58), frame("main", 80)].into();
     let mut harmful = Race::new(deposit, audit, "accounts", Verdict::Harmful);
     harmful.rank = 95;
     harmful.reasons = vec!["no lock in common".into(), "audit runs before the join".into()];

@@ -152,7 +152,7 @@ fn dummy_candidate(index: u32) -> Candidate {
         atomic: false,
         locks: vec![],
         thread: "worker".into(),
-        stack: vec![],
+        stack: Default::default(),
     };
     let object = format!("struct pool.slot{index}");
     let first = site(index + 1, AccessKind::Read);

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, Type, TypeId, Value};
+use racewarden_ir::{BinaryOp, Callee, FunctionId, Instruction, Op, Program, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
-use super::{CallSite, PointsTo};
+use super::{CallSite, PointsTo, carries};
 use crate::effects::{Effect, Effects, Inside, Passed};
 
 mod starts;
@@ -73,6 +73,8 @@ struct Builder<'a> {
     sent: Node,
     /// Steps of pointers that walk, in the function that is looked at.
     repeated: FxHashSet<u32>,
+    /// Nodes of computations that addresses may come out of.
+    sums: Vec<Node>,
 }
 
 /// `api`: functions whose pointer parameters come from outside.
@@ -122,6 +124,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         results,
         sent,
         repeated: FxHashSet::default(),
+        sums: Vec::new(),
     };
     builder.initializers();
     for function in module.function_ids() {
@@ -130,6 +133,8 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     builder.outside(api);
     builder.solve();
     let blob = builder.solver.locations.get(blob);
+    let mut moved = std::mem::take(&mut builder.sums);
+    moved.retain(|node| builder.solver.is_moved(*node));
     let mut result = PointsTo {
         locations: Locations::default(),
         nodes: vec![0; own_nodes as usize],
@@ -141,6 +146,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         bases: builder.bases,
         globals: builder.globals,
         functions: builder.functions,
+        moved,
         targets: builder.targets,
         entries: builder.entries,
         ends: builder.ends,
@@ -162,14 +168,22 @@ impl Builder<'_> {
             if found.is_empty() {
                 return;
             }
+            // Of what the blob leads to few are functions.
+            found.retain(|(_, location)| self.function_at(*location).is_some());
             found.sort_unstable();
             for (site, location) in found {
-                let object = self.solver.locations.get(location).object;
-                if let ObjectKind::Function(target) = self.solver.locations.objects[object as usize]
-                {
+                if let Some(target) = self.function_at(location) {
                     self.bind(site, target);
                 }
             }
+        }
+    }
+
+    fn function_at(&self, location: LocationId) -> Option<FunctionId> {
+        let object = self.solver.locations.get(location).object;
+        match self.solver.locations.objects[object as usize] {
+            ObjectKind::Function(target) => Some(target),
+            _ => None,
         }
     }
 
@@ -361,13 +375,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a value of this type can hold an address.
     fn carries(&self, ty: TypeId) -> bool {
-        match self.program.module.types.get(ty) {
-            Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
-            Type::Int { bits } => *bits >= 64,
-            _ => false,
-        }
+        carries(&self.program.module, ty)
     }
 
     fn copy(&mut self, function: FunctionId, from: &Value, to: Node) {
@@ -488,6 +497,7 @@ impl Builder<'_> {
             (BinaryOp::Sub, Value::Int { bits, .. }) => ((*bits as i64).wrapping_neg(), 0),
             _ => (0, 1),
         };
+        self.sums.push(own);
         for value in [left, right] {
             if let Some(from) = self.node(f, value) {
                 let (offset, stride) = shift;

@@ -57,6 +57,7 @@ impl PointsTo {
             blob,
             globals: _,
             functions: _,
+            moved: _,
             targets,
             entries,
             ends,
@@ -196,6 +197,19 @@ impl<'a> Beside<'a> {
             (&kept.ends, &points.ends),
         ];
         tables.into_iter().all(|(old, new)| self.same_calls(old, new))
+    }
+
+    /// Whether what pointers with too many targets lead to is the same, with no object that was not there
+    /// and none that is there no more.
+    pub fn same_blob(&self) -> bool {
+        let now = in_order(self.points.blob_objects.iter().copied());
+        let before = self.kept.blob_objects.iter().map(|object| self.forth.object(*object));
+        before.collect::<Option<Vec<ObjectId>>>() == Some(now)
+            && match (self.kept.blob_set, self.points.blob_set) {
+                (Some(old), Some(new)) => self.same_set(old, new),
+                (None, None) => true,
+                _ => false,
+            }
     }
 
     /// Whether objects are as large as they were, and hold what they held.

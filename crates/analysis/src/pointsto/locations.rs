@@ -66,6 +66,12 @@ impl Locations {
         id
     }
 
+    /// What was found, where no more will be added.
+    pub fn settled(objects: Vec<ObjectKind>, sizes: Vec<u64>, table: Vec<Location>) -> Self {
+        let object_ids = objects.iter().copied().zip(0..).collect();
+        Locations { objects, sizes, object_ids, table, ..Locations::default() }
+    }
+
     pub fn find_object(&self, kind: ObjectKind) -> Option<ObjectId> {
         self.object_ids.get(&kind).copied()
     }
@@ -97,6 +103,13 @@ impl Locations {
 
     pub fn get(&self, id: LocationId) -> Location {
         self.table[id as usize]
+    }
+
+    /// Whether it matters by how much the location is moved: what is anywhere stays so, and functions
+    /// have no inside.
+    pub fn is_moved(&self, id: LocationId) -> bool {
+        let Location { object, stride, .. } = self.get(id);
+        stride != 1 && !matches!(self.objects[object as usize], ObjectKind::Function(_))
     }
 
     /// The location `by` bytes on, or any multiple of `stride` further.

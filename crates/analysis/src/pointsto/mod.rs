@@ -12,6 +12,7 @@
 mod build;
 mod kept;
 mod locations;
+mod solution;
 mod solve;
 mod steps;
 mod tables;
@@ -19,13 +20,14 @@ mod tables;
 use std::borrow::Cow;
 use std::hash::Hash;
 
-use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Program, Value};
+use racewarden_ir::{ArgId, FunctionId, GlobalId, InstId, Module, Program, Type, TypeId, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use build::build;
 pub use kept::{Beside, KeptPoints};
 pub use locations::{Location, LocationId, Locations, ObjectId, ObjectKind, gcd, may_overlap};
+pub use solution::Solution;
 use solve::{Key, Node, Solver, keys_meet};
 
 use crate::view::{Bytes, Digest};
@@ -34,6 +36,15 @@ fn in_order<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut list: Vec<T> = items.collect();
     list.sort_unstable();
     list
+}
+
+/// Whether a value of this type can hold an address.
+pub fn carries(module: &Module, ty: TypeId) -> bool {
+    match module.types.get(ty) {
+        Type::Pointer | Type::Struct { .. } | Type::Vector { .. } | Type::Array { .. } => true,
+        Type::Int { bits } => *bits >= 64,
+        _ => false,
+    }
 }
 
 /// A call instruction, by function and ordinal.
@@ -69,6 +80,8 @@ pub struct PointsTo {
     blob: Location,
     globals: Vec<LocationId>,
     functions: Vec<LocationId>,
+    /// Nodes of computations that would have come to other sets with other numbers, sorted.
+    moved: Vec<Node>,
     /// Targets of indirect calls, sorted.
     pub targets: FxHashMap<CallSite, Vec<FunctionId>>,
     /// Functions that a modelled call starts, calls back or registers, sorted.
@@ -98,6 +111,7 @@ impl PointsTo {
             blob,
             globals,
             functions,
+            moved: _,
             targets,
             entries,
             ends,

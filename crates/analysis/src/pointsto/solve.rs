@@ -140,6 +140,8 @@ pub struct Solver {
     /// Objects that the blob leads to.
     blob_objects: FxHashSet<ObjectId>,
     swollen: Vec<Node>,
+    /// Nodes that got places by a distance that mattered.
+    moved: FxHashSet<Node>,
 }
 
 /// Places in one set before its node joins the blob.
@@ -294,6 +296,9 @@ impl Solver {
         }
         match watch {
             Watch::Shift { to, offset, stride } => {
+                if items.iter().any(|&item| self.locations.is_moved(item)) {
+                    self.moved.insert(to);
+                }
                 let mut moved: Vec<LocationId> =
                     items.iter().map(|&item| self.locations.shift(item, offset, stride)).collect();
                 moved.sort_unstable();
@@ -528,6 +533,11 @@ impl Solver {
     /// Whether the node leads to more than can be told apart.
     pub fn is_blob(&self, node: Node) -> bool {
         self.blob.is_some_and(|blob| self.find(blob) == self.find(node))
+    }
+
+    /// Whether the node got places by a distance, and would have got others by another one.
+    pub fn is_moved(&self, node: Node) -> bool {
+        self.moved.contains(&node)
     }
 
     pub fn blob_objects(&self) -> &FxHashSet<ObjectId> {

@@ -1,4 +1,4 @@
-//! Contexts taken over from the program before an edit.
+//! Contexts taken over from the program before an edit; whole results are in [`outline`].
 //!
 //! Which contexts there are follows from what functions call and create, in which states, and from where
 //! pointers lead; not from what functions access or compute. All of that is kept as a [`Scene`], with
@@ -22,18 +22,21 @@
 
 mod accesses;
 mod alignment;
+mod outline;
+mod quiet;
 mod renaming;
 mod snapshot;
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-use racewarden_ir::{FunctionId, Module};
+use racewarden_ir::{FunctionId, Module, Program};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::again::Known;
+use crate::bodies::Looks;
 use crate::callgraph::effects_of_call;
 use crate::check::Foundation;
 use crate::contexts::Instantiation;
@@ -43,6 +46,7 @@ use crate::summary::{Access, Call, Create, Exit, States, Summary, hash_state};
 use crate::sym::Sym;
 use crate::view::{Bytes, Digest};
 pub use accesses::KnownAccesses;
+pub use outline::Outline;
 pub use renaming::{NONE, Named, Renaming};
 pub use snapshot::{Followed, Snapshot};
 
@@ -64,8 +68,8 @@ pub struct Scene {
     /// Of each function: what contexts are made of, and what accesses are.
     callings: Vec<Option<Digest>>,
     accesses: Vec<Option<Digest>>,
-    /// Functions whose details were looked at.
-    seen: Vec<FunctionId>,
+    /// What was looked at in functions.
+    looks: Vec<Looks>,
     snapshot: Snapshot,
 }
 
@@ -93,7 +97,7 @@ impl Scene {
             joins: instantiation.joins.all().to_vec(),
             callings: callings(foundation, instantiation, &same),
             accesses: accesses(foundation, &same),
-            seen: instantiation.bodies.seen().collect(),
+            looks: instantiation.bodies.looks(),
         })
     }
 
@@ -106,13 +110,8 @@ impl Scene {
         instantiation: &Instantiation<'_>,
     ) -> Option<Followed> {
         let Foundation { effects, points, graph, sharing, .. } = foundation;
-        let both = self.bodies.iter().zip(&known.bodies).enumerate();
-        let edited: Vec<FunctionId> = both
-            .filter(|(_, (before, now))| before != now)
-            .map(|(function, _)| FunctionId::new(function))
-            .collect();
-        if self.bodies.len() != known.bodies.len()
-            || edited.len() > MOST_EDITED
+        let edited = edited(&self.bodies, &known.bodies)?;
+        if edited.len() > MOST_EDITED
             || self.checks_errors != effects.checks_errors
             || self.starts != foundation.starts
             || self.exported != foundation.exported
@@ -124,7 +123,7 @@ impl Scene {
         {
             return None;
         }
-        let (forth, back, lengths) = self.aligned(foundation, known, &edited)?;
+        let (_, forth, back, lengths) = aligned(&self.units, known, foundation.program, &edited)?;
         let mut beside = Beside::new(&self.points, points, forth, back)?;
         if !beside.compare(&|id| lengths[&id]) {
             return None;
@@ -144,9 +143,7 @@ impl Scene {
         {
             return None;
         }
-        self.seen.iter().for_each(|id| {
-            instantiation.bodies.of(*id);
-        });
+        instantiation.bodies.look_again(&self.looks, &|site| forth.site(site));
         let accesses = accesses(foundation, &back);
         let both = self.accesses.iter().zip(&accesses).enumerate();
         let is_same = |(id, (before, now)): (usize, (&Option<Digest>, &Option<Digest>))| {
@@ -154,36 +151,45 @@ impl Scene {
         };
         self.snapshot.renamed(&forth, both.map(is_same).collect())
     }
+}
 
-    /// The instructions of edited functions before and after the edit, and how many there are.
-    fn aligned(
-        &self,
-        foundation: &Foundation<'_>,
-        known: &Known<'_>,
-        edited: &[FunctionId],
-    ) -> Option<(Renaming, Renaming, Lengths)> {
-        let program = foundation.program;
-        let mut modules: FxHashMap<u32, Module> = FxHashMap::default();
-        let (mut forth, mut back) = (Renaming::default(), Renaming::default());
-        let mut lengths = Lengths::default();
-        for id in edited {
-            let unit = *program.function_units.get(id.index())?;
-            let module = match modules.entry(unit) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    new.insert(known.kept.module(self.units.get(unit as usize)?)?)
-                }
-            };
-            let body = program.module.function(*id);
-            let symbol = program.module.name_text(body.name);
-            let before = module.function(module.function_by_symbol(symbol)?);
-            let (there, here) = alignment::aligned((before, &*module), (body, &program.module));
-            lengths.insert(*id, (before.instructions.len(), body.instructions.len()));
-            forth.insts.insert(*id, there);
-            back.insts.insert(*id, here);
-        }
-        Some((forth, back, lengths))
+/// The functions whose bodies are others; `None` when there are more or fewer of them.
+fn edited(before: &[Digest], now: &[Digest]) -> Option<Vec<FunctionId>> {
+    let both = before.iter().zip(now).enumerate();
+    let others = both.filter(|(_, (before, now))| before != now);
+    let others = others.map(|(function, _)| FunctionId::new(function));
+    (before.len() == now.len()).then(|| others.collect())
+}
+
+/// Units' modules before an edit, by their numbers.
+type Modules = FxHashMap<u32, Module>;
+
+/// The instructions of edited functions before and after the edit, and how many there are. `units` are the
+/// names that units were kept under before it.
+fn aligned(
+    units: &[String],
+    known: &Known<'_>,
+    program: &Program,
+    edited: &[FunctionId],
+) -> Option<(Modules, Renaming, Renaming, Lengths)> {
+    let mut modules = Modules::default();
+    let (mut forth, mut back) = (Renaming::default(), Renaming::default());
+    let mut lengths = Lengths::default();
+    for id in edited {
+        let unit = *program.function_units.get(id.index())?;
+        let module = match modules.entry(unit) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(known.kept.module(units.get(unit as usize)?)?),
+        };
+        let body = program.module.function(*id);
+        let symbol = program.module.name_text(body.name);
+        let before = module.function(module.function_by_symbol(symbol)?);
+        let (there, here) = alignment::aligned((before, &*module), (body, &program.module));
+        lengths.insert(*id, (before.instructions.len(), body.instructions.len()));
+        forth.insts.insert(*id, there);
+        back.insts.insert(*id, here);
     }
+    Some((modules, forth, back, lengths))
 }
 
 /// How many instructions edited functions had and have.

@@ -81,7 +81,8 @@ pub fn unwatched(
     }
     let mut callable = Vec::new();
     for _ in 0..MOST_ROUNDS {
-        let foundation = Foundation::before_summaries(program, models, callable.clone(), entered);
+        let foundation =
+            Foundation::before_summaries(program, models, callable.clone(), None, entered);
         let weak = Weak::new(Ground {
             program,
             effects: &foundation.effects,

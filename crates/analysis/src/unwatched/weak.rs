@@ -176,7 +176,7 @@ impl Scan<'_> {
     fn follow(&mut self, id: FunctionId, address: &Value) {
         let Ground { program, effects, points, .. } = self.ground;
         if points.value(program, id, address).is_empty()
-            && is_foreign(&Bodies::new(program, effects), effects, id, address, 0)
+            && is_foreign(&Bodies::unwatched(program, effects), effects, id, address, 0)
         {
             let name = program.module.name_text(program.module.function(id).name);
             let text =
@@ -204,7 +204,7 @@ impl Scan<'_> {
         {
             let targets = points.value(program, site.0, value);
             if targets.iter().any(|at| self.is_foreign_memory(*at))
-                || is_foreign(&Bodies::new(program, effects), effects, site.0, value, 0)
+                || is_foreign(&Bodies::unwatched(program, effects), effects, site.0, value, 0)
             {
                 let name = program.module.name_text(program.module.function(site.0).name);
                 self.by_name = true;

@@ -218,7 +218,7 @@ mod tests {
             atomic: false,
             locks: vec![],
             thread: String::new(),
-            stack: vec![],
+            stack: Default::default(),
         };
         Race::new(site.clone(), site, object, verdict)
     }

@@ -63,7 +63,7 @@ impl Discovery {
             site: Site {
                 locks: Vec::new(),
                 thread: String::new(),
-                stack: Vec::new(),
+                stack: Default::default(),
                 ..site.clone()
             },
             object: object.to_owned(),
@@ -146,7 +146,7 @@ mod tests {
             atomic: false,
             locks: lock.map(held).into_iter().collect(),
             thread: String::new(),
-            stack: Vec::new(),
+            stack: Default::default(),
         }
     }
 

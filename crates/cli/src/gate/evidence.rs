@@ -61,7 +61,7 @@ impl Campaign<'_> {
         for ((side, stack), step) in places.into_iter().zip(&meeting.schedule.steps) {
             let site = &mut race.sites[side];
             if site.stack.is_empty() {
-                site.stack = standing_at(site, stack, &step.function);
+                site.stack = standing_at(site, stack, &step.function).into();
             }
             if site.thread.is_empty() {
                 site.thread = step.thread.clone();

@@ -57,7 +57,7 @@ fn site(line: u32, column: u32, function: &str, access: AccessKind, lvalue: &str
         atomic: false,
         locks: vec![],
         thread: "teller (created at bank.c:76, many)".into(),
-        stack: vec![],
+        stack: Default::default(),
     }
 }
 
@@ -65,7 +65,7 @@ fn harmful() -> Race {
     let frame =
         |function: &str, line| Frame { function: function.into(), file: "bank.c".into(), line };
     let mut deposit = site(41, 29, "deposit", AccessKind::Write, "accounts[i].balance");
-    deposit.stack = vec![frame("deposit", 41), frame("teller", 66)];
+    deposit.stack = vec![frame("deposit", 41), frame("teller", 66)].into();
     let mut audit = site(58, 18, "audit", AccessKind::Read, "accounts[i].balance");
     audit.thread = "main".into();
     let lock = HeldLock {
@@ -74,7 +74,7 @@ fn harmful() -> Race {
         acquired_at: "bank.c:56".into(),
     };
     audit.locks = vec![lock];
-    audit.stack = vec![frame("audit", 58), frame("main", 80)];
+    audit.stack = vec![frame("audit", 58), frame("main", 80)].into();
     let mut race = Race::new(deposit, audit, "accounts", Verdict::Harmful);
     race.rank = 95;
     race.reasons = vec!["no lock in common".into(), "audit runs before the join".into()];

@@ -162,7 +162,7 @@ fn candidate(index: u32) -> Candidate {
         atomic: false,
         locks: vec![],
         thread: "worker".into(),
-        stack: vec![],
+        stack: Default::default(),
     };
     let object = format!("struct queue.head{index}");
     let mut race = Race::new(

@@ -88,7 +88,7 @@ fn race(verdict: Verdict, evidence: Vec<Evidence>) -> Race {
         atomic: false,
         locks: vec![],
         thread: String::new(),
-        stack: vec![],
+        stack: Default::default(),
     };
     let mut race = Race::new(site.clone(), site, "x", verdict);
     race.evidence = evidence;

@@ -123,6 +123,6 @@ fn site(index: &Index, file: &str, event: u32) -> Site {
         atomic: false,
         locks: locks.collect(),
         thread: trace.thread_name(access.thread).to_owned(),
-        stack: Vec::new(),
+        stack: Default::default(),
     }
 }

@@ -245,6 +245,6 @@ fn site(image: &Image, prediction: &RecordedPrediction, access: &RacingAccess) -
         atomic: false,
         locks: locks.collect(),
         thread: prediction.paths[access.thread].name.clone(),
-        stack: Vec::new(),
+        stack: Default::default(),
     }
 }

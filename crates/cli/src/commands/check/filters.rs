@@ -217,7 +217,8 @@ mod tests {
             atomic: false,
             locks: Vec::new(),
             thread: "main".to_owned(),
-            stack: vec![Frame { function: "f".into(), file: "own.cpp".into(), line: caller }],
+            stack: vec![Frame { function: "f".into(), file: "own.cpp".into(), line: caller }]
+                .into(),
         };
         let sites = (site(AccessKind::Read), site(AccessKind::Write));
         Race { rank, ..Race::new(sites.0, sites.1, "v", Verdict::Potential) }
