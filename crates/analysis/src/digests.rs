@@ -18,6 +18,7 @@ use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
 use crate::state::{Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
+use crate::tasks::TeamTasks;
 use crate::team::TeamShare;
 use crate::threads::{Gathered, MAIN, RootId, Standing};
 
@@ -76,6 +77,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &CreatorFrame,
     &ThreadArgument,
     &TeamShare,
+    &TeamTasks,
     &CommonLock,
     &AcquisitionHistory,
     &LastOwner,

@@ -20,6 +20,7 @@ mod containers;
 mod edges;
 mod futures;
 mod handles;
+mod tasks;
 
 pub use calls::{KEPT, kept_at, kept_by};
 pub use compose::{add_threads, compose, compose_with, renamed_parts};
@@ -565,6 +566,7 @@ impl<'a> Flow<'a> {
                 && match atom {
                     Atom::Stack(LOCAL, inst) => !state.escaped.contains(inst),
                     Atom::Inst(LOCAL, inst) => {
+                        let inst = &self.task_pointed_into(*inst).unwrap_or(*inst);
                         self.is_allocation(*inst) && !state.escaped.contains(inst)
                     }
                     _ => false,

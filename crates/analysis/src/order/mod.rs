@@ -158,6 +158,13 @@ impl Digest for Barriers {
     }
 }
 
+/// Whether the team of both accesses waits for all of its members between them.
+pub fn team_waits_between(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool {
+    let of_team = |facts: &Facts| facts.barriers.iter().any(|phases| phases.of_team);
+    let Some((facts, x, y)) = whole.orders.stands(a, b, whole, of_team) else { return false };
+    facts.barriers.iter().any(|phases| phases.of_team && phases.separates(&x, &y))
+}
+
 /// An access on its thread's timeline.
 struct Stand {
     root: RootId,
