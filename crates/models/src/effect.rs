@@ -528,4 +528,8 @@ pub enum Member {
     At,
     /// Some element.
     Some,
+    /// Whether there are none.
+    Empty,
+    /// Takes threads out of it, or puts some in, in a way that is not followed.
+    Lose,
 }

@@ -21,6 +21,7 @@ mod edges;
 mod futures;
 mod handles;
 mod tasks;
+mod walks;
 
 pub use calls::{KEPT, kept_at, kept_by};
 pub use compose::{add_threads, compose, compose_with, renamed_parts};
@@ -50,6 +51,7 @@ pub struct Env<'a> {
     pub stable: &'a FxHashSet<CallSite>,
     /// Objects that hold a thread handle and are written by something else than a create call.
     pub tainted_handles: &'a FxHashSet<u32>,
+    pub emptied_handles: &'a FxHashSet<u32>,
     /// Objects that one store instruction alone writes, with that store.
     pub copied_handles: &'a FxHashMap<u32, CallSite>,
     /// Objects with a lock that is made anew while threads may use it.
