@@ -11,7 +11,7 @@ use racewarden_ir::Op;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
-use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Orders};
+use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Interleavings, Orders};
 use crate::owners::{LastOwner, Owners};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
@@ -87,6 +87,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &Exclusives,
     &Handoffs,
     &Barriers,
+    &Interleavings,
 ];
 
 /// The first digest that excludes the pair, by its number in [`DIGESTS`], and why.

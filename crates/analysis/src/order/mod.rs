@@ -13,6 +13,7 @@ mod flags;
 mod guarded;
 mod handoff;
 mod initial;
+mod interleaving;
 mod overlaps;
 mod settled;
 mod tally;
@@ -57,6 +58,7 @@ struct Facts {
     exclusives: Vec<exclusive::Exclusive>,
     barriers: Vec<barriers::Phases>,
     places: Places,
+    interleavings: interleaving::Known,
 }
 
 /// Where accesses stand on their thread's timeline, as far as it was asked for; `None` for those
@@ -137,6 +139,25 @@ impl Digest for Handoffs {
         let published = handoff::is_published(whole, facts, (&x, a), b)
             || handoff::is_published(whole, facts, (&y, b), a);
         published.then(|| "one thread learns of the place only after the other's access".to_owned())
+    }
+}
+
+/// Two threads that keep each other out by words that they set and look at in turn.
+pub struct Interleavings;
+
+impl Digest for Interleavings {
+    fn name(&self) -> &'static str {
+        "exclusive"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        if a.root == b.root || !is_single(whole, a.root) || !is_single(whole, b.root) {
+            return None;
+        }
+        let looks = |facts: &Facts| facts.events.words.iter().any(|word| !word.looks.is_empty());
+        let (facts, x, y) = whole.orders.stands(a, b, whole, looks)?;
+        interleaving::never_meet(whole, facts, &x, &y)
+            .then(|| "no order of what the two threads do to words has both there".to_owned())
     }
 }
 
