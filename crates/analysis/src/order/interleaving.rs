@@ -347,7 +347,7 @@ fn is_sequential(whole: &Whole<'_>, facts: &Facts, word: &Word) -> bool {
         let kind = match write.kind {
             WriteKind::Store | WriteKind::Exchange => true,
             WriteKind::CompareExchange(expected) => bits_of(expected).is_some(),
-            WriteKind::CountDown(_) | WriteKind::Other => false,
+            _ => false,
         };
         known && kind
     };

@@ -6,6 +6,7 @@
 //! is excluded.
 
 mod barriers;
+mod bits;
 mod draws;
 mod events;
 mod exclusive;
