@@ -22,7 +22,7 @@ use super::events::{Event, Word, Write, WriteKind};
 use super::guarded::never_at_once;
 use super::timeline::{Branch, NodeId, Timeline};
 use super::values::{self, Content};
-use super::{Facts, Stand};
+use super::{Facts, Stand, is_single};
 use crate::digests::Whole;
 use crate::pointsto::CallSite;
 use crate::threads::{MAIN, RootId};
@@ -87,6 +87,9 @@ struct State {
 
 impl<'a> Run<'a> {
     fn new(whole: &'a Whole<'a>, facts: &'a Facts, roots: (RootId, RootId)) -> Option<Run<'a>> {
+        if !is_single(whole, roots.0) || !is_single(whole, roots.1) {
+            return None;
+        }
         let timelines = [facts.timelines.get(&roots.0)?, facts.timelines.get(&roots.1)?];
         if timelines.iter().any(|timeline| timeline.nodes.len() > MAX_NODES) {
             return None;

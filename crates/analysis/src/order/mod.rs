@@ -152,7 +152,8 @@ impl Digest for Interleavings {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        if a.root == b.root || !is_single(whole, a.root) || !is_single(whole, b.root) {
+        let many = |access: &GuardedAccess| whole.root(access.root).many;
+        if a.root == b.root || many(a) || many(b) {
             return None;
         }
         let looks = |facts: &Facts| facts.events.words.iter().any(|word| !word.looks.is_empty());
