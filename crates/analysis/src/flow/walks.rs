@@ -130,7 +130,7 @@ impl Flow<'_> {
                 let first = self.member_result(&left, Member::First)?;
                 let past = self.member_result(&right, Member::Past)?;
                 let same = self.sym(&first.1)? == self.sym(&past.1)?;
-                same.then(|| if first.0 < past.0 { first } else { past })
+                same.then_some(if first.0 < past.0 { first } else { past })
             }
             _ => None,
         }
