@@ -260,6 +260,7 @@ impl<'a> Foundation<'a> {
             shared: &self.sharing.shared,
             stable: &self.sharing.stable,
             tainted_handles: &self.sharing.tainted_handles,
+            emptied_handles: &self.sharing.emptied_handles,
             copied_handles: &self.sharing.copied_handles,
             reset_locks: &self.sharing.reset_locks,
             detached: &self.sharing.detached,

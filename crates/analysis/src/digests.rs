@@ -11,13 +11,14 @@ use racewarden_ir::Op;
 use crate::callgraph::effects_of_call;
 use crate::contexts::{GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
-use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Orders};
+use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Interleavings, Orders};
 use crate::owners::{LastOwner, Owners};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
 use crate::state::{Held, NOWHERE};
 use crate::sym::{Atom, Frame, Sym};
+use crate::tasks::TeamTasks;
 use crate::team::TeamShare;
 use crate::threads::{Gathered, MAIN, RootId, Standing};
 
@@ -76,6 +77,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &CreatorFrame,
     &ThreadArgument,
     &TeamShare,
+    &TeamTasks,
     &CommonLock,
     &AcquisitionHistory,
     &LastOwner,
@@ -85,6 +87,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &Exclusives,
     &Handoffs,
     &Barriers,
+    &Interleavings,
 ];
 
 /// The first digest that excludes the pair, by its number in [`DIGESTS`], and why.

@@ -149,6 +149,10 @@ pub enum Effect {
     },
     /// Waits for all threads of the OpenMP team.
     TeamBarrier,
+    /// Waits for the tasks that the caller made, all of them or those since it called a function.
+    AwaitTasks {
+        since: Option<FunctionId>,
+    },
     /// `count` is the argument that says how many threads wait for each other.
     BarrierInit {
         barrier: u32,

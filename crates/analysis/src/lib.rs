@@ -63,6 +63,7 @@ mod state;
 mod summary;
 mod sym;
 mod takeover;
+mod tasks;
 mod team;
 mod thread_ends;
 mod threads;

@@ -29,12 +29,27 @@ pub struct Sharing {
     /// Where globals are written, each place once; one more than [`MOST_WRITES`] for too many.
     pub written: FxHashMap<ObjectId, Vec<CallSite>>,
     pub tainted_handles: FxHashSet<ObjectId>,
+    /// Allocations that a thread's handle may be moved out of while there are several threads, by
+    /// other code than that of containers.
+    pub emptied_handles: FxHashSet<ObjectId>,
     /// Objects that one store instruction alone writes, with that store; constants do not count.
     pub copied_handles: FxHashMap<ObjectId, CallSite>,
     /// Objects with a lock that is made anew, ended or freed while there may be several threads.
     pub reset_locks: FxHashSet<ObjectId>,
     pub detached: Detached,
 }
+
+/// How the names of functions begin by which containers make room and put elements in place.
+const CONTAINER_CODE: [&str; 8] = [
+    "_ZNSt6vectorI",
+    "_ZNSt5dequeI",
+    "_ZNSt7__cxx114listI",
+    "_ZSt19__relocate_object_a",
+    "_ZSt14__relocate_a_1",
+    "_ZSt12__relocate_a",
+    "_ZNSt15__new_allocatorI",
+    "_ZNSt16allocator_traitsI",
+];
 
 /// Places where a global is written of which each is kept.
 pub const MOST_WRITES: usize = 8;
@@ -54,6 +69,7 @@ struct Scan<'a> {
     handles: Vec<Location>,
     roots: Vec<ObjectId>,
     reset_locks: FxHashSet<ObjectId>,
+    emptied_handles: FxHashSet<ObjectId>,
     /// Something other than a constant is stored through the blob.
     blob_written: bool,
     /// Objects that threads are started with, which nobody else knows, and those of them that are
@@ -97,6 +113,7 @@ pub fn discover(
         handles: Vec::new(),
         roots: Vec::new(),
         reset_locks: FxHashSet::default(),
+        emptied_handles: FxHashSet::default(),
         blob_written: false,
         started: FxHashSet::default(),
         soiled: FxHashSet::default(),
@@ -142,13 +159,14 @@ pub fn discover(
     }
     let stable = scan.stable(reachable);
     let copied_handles = scan.copied_handles();
-    let (reset_locks, written) = (scan.reset_locks, scan.written);
+    let (reset_locks, written) = (std::mem::take(&mut scan.reset_locks), scan.written);
     Sharing {
         shared,
         escaped,
         stable,
         written,
         tainted_handles: tainted,
+        emptied_handles: scan.emptied_handles,
         copied_handles,
         reset_locks,
         detached: Detached::new(program, points, graph),
@@ -235,6 +253,21 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// A handle is moved away from there.
+    fn take_handle(&mut self, id: FunctionId, inst: u32, from: Option<&Value>) {
+        let module = &self.program.module;
+        let name = module.name_text(module.function(id).name);
+        // Containers keep what they move within themselves.
+        let arranges = CONTAINER_CODE.iter().any(|start| name.starts_with(start));
+        if arranges || !self.phases.is_late(id, inst) {
+            return;
+        }
+        let Some(from) = from else { return };
+        let points = self.points(id, from);
+        let elements = points.iter().filter(|at| !self.points.is_on_stack(**at));
+        self.emptied_handles.extend(elements.map(|at| at.object));
+    }
+
     fn call(&mut self, id: FunctionId, inst: u32, callee: &Callee, arguments: &[Value]) {
         if matches!(callee, Callee::Asm { .. }) {
             for argument in arguments {
@@ -298,6 +331,12 @@ impl<'a> Scan<'a> {
                 Effect::Create { handle: Some(pointer), .. } => {
                     if let Some(value) = arguments.get(pointer as usize) {
                         self.write(id, inst, value, 8, false);
+                    }
+                }
+                Effect::MoveHandle { to, from, swap } => {
+                    self.take_handle(id, inst, arguments.get(from as usize));
+                    if swap {
+                        self.take_handle(id, inst, arguments.get(to as usize));
                     }
                 }
                 Effect::Free { pointer } => {

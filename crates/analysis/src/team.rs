@@ -13,8 +13,10 @@ use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
 use crate::digests::{Digest, Whole, fits};
 use crate::order::entered_once;
+use crate::pointsto::CallSite;
 use crate::ranges::{counter, is_counter};
 use crate::sym::{Atom, Sym};
+use crate::threads::RootId;
 
 pub struct TeamShare;
 
@@ -30,7 +32,9 @@ impl Digest for TeamShare {
         if apart_by_address(a, b, whole) {
             return Some("each member of the team works on the part of its number".to_owned());
         }
-        same_member(a, b, whole).then(|| "one member of the team makes both accesses".to_owned())
+        let site = |access: &GuardedAccess| (access.root, (access.function, access.inst));
+        same_member(site(a), site(b), whole)
+            .then(|| "one member of the team makes both accesses".to_owned())
     }
 }
 
@@ -225,26 +229,31 @@ fn lower_bound_of(whole: &Whole<'_>, function: FunctionId, body: &Function, slot
     gives
 }
 
-/// Whether both accesses are in a part of the region that one member alone runs.
-fn same_member(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool {
-    if a.function != b.function {
+/// Whether both are done in a part of the region that one member alone runs.
+pub(crate) fn same_member(
+    (root, a): (RootId, CallSite),
+    (other, b): (RootId, CallSite),
+    whole: &Whole<'_>,
+) -> bool {
+    let function = a.0;
+    if root != other || function != b.0 {
         return false;
     }
-    let body = whole.instantiation.bodies.of(a.function);
+    let body = whole.instantiation.bodies.of(function);
     let cfg = Cfg::new(body);
     let (Some(&at_a), Some(&at_b)) =
-        (cfg.block_of.get(a.inst as usize), cfg.block_of.get(b.inst as usize))
+        (cfg.block_of.get(a.1 as usize), cfg.block_of.get(b.1 as usize))
     else {
         return false;
     };
-    let masters = parts(whole, a.function, body, &cfg, Part::Master);
+    let masters = parts(whole, function, body, &cfg, Part::Master);
     let inside = |part: &u32, at: u32| cfg.dominates(*part, at);
     if masters.iter().any(|part| inside(part, at_a)) && masters.iter().any(|p| inside(p, at_b)) {
         return true;
     }
-    let once = entered_once(whole, a.root, (a.function, 0));
+    let once = entered_once(whole, root, (function, 0));
     once && [Part::Single, Part::Section, Part::Last].into_iter().any(|kind| {
-        parts(whole, a.function, body, &cfg, kind)
+        parts(whole, function, body, &cfg, kind)
             .iter()
             .any(|part| inside(part, at_a) && inside(part, at_b))
     })

@@ -5,6 +5,7 @@
 //! state says which of its create calls have threads alive. Joining a thread leaves those that it
 //! created itself and did not join.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -203,6 +204,9 @@ impl Threads {
         for id in 0..count {
             if self.roots[id].outside {
                 self.inherited[id] = (0..count as RootId).collect();
+            } else if self.roots[id].many_of_one {
+                // Threads that one call starts are not there in its own state yet.
+                self.inherited[id] = self.descendants[id].clone();
             }
         }
         self.fixpoint(|threads, id, gathered| {
@@ -273,31 +277,58 @@ impl Threads {
                     result.unite(&self.descendants[root as usize]);
                     continue;
                 }
-                let survivors = &self.survivors[root as usize];
-                if self.roots[root as usize].team {
-                    let goes_on = |other: &RootId| !self.roots[*other as usize].task;
-                    result.unite(&survivors.iter().filter(goes_on).collect());
-                } else {
-                    result.unite(survivors);
-                }
+                result.unite(&self.after(root));
             }
         })
+    }
+
+    /// What may go on after threads of the root have been waited for: a team ends when its tasks have.
+    fn after(&self, root: RootId) -> Cow<'_, RootSet> {
+        let survivors = &self.survivors[root as usize];
+        if !self.roots[root as usize].team {
+            return Cow::Borrowed(survivors);
+        }
+        let goes_on = |other: &RootId| !self.is_task_within(*other, root);
+        Cow::Owned(survivors.iter().filter(goes_on).collect())
+    }
+
+    /// Whether all tasks of the root are made by members of the team, or by such tasks.
+    pub fn is_task_within(&self, task: RootId, team: RootId) -> bool {
+        let mut seen = vec![task];
+        let mut next = 0;
+        while let Some(&root) = seen.get(next) {
+            next += 1;
+            let data = &self.roots[root as usize];
+            if !data.task {
+                return false;
+            }
+            for (parent, _) in &data.births {
+                if *parent != team && !seen.contains(parent) {
+                    seen.push(*parent);
+                }
+            }
+        }
+        true
     }
 
     /// Whether `other` is among the roots that [`Self::alive`] finds.
     pub fn is_alive(&self, state: &Path, other: RootId) -> bool {
         state.threads.iter().any(|(create, live)| {
-            let after = if live.ended { &self.survivors } else { &self.descendants };
-            self.of_create(create).any(|root| after[root as usize].contains(other))
+            self.of_create(create).any(|root| match live.ended {
+                true => self.after(root).contains(other),
+                false => self.descendants[root as usize].contains(other),
+            })
         })
     }
 
     /// All roots of which [`Self::is_alive`] holds.
     pub fn all_alive(&self, state: &Path, gathered: &mut Gathered) -> RootSet {
         state.threads.gather(gathered, &|result: &mut RootSet, create, live| {
-            let after = if live.ended { &self.survivors } else { &self.descendants };
             for root in self.of_create(create) {
-                result.unite(&after[root as usize]);
+                match live.ended {
+                    true => result.unite(&self.after(root)),
+                    false => result.unite(&self.descendants[root as usize]),
+                };
             }
         })
     }

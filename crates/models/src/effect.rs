@@ -103,6 +103,12 @@ pub enum Effect {
     BarrierWait {
         barrier: Operand,
     },
+    /// Returns when the tasks have ended that the caller made itself: all of them, or those since
+    /// this function was called.
+    AwaitsTasks {
+        #[serde(default)]
+        since: Option<String>,
+    },
     BarrierDestroy {
         barrier: Operand,
     },
@@ -522,4 +528,8 @@ pub enum Member {
     At,
     /// Some element.
     Some,
+    /// Whether there are none.
+    Empty,
+    /// Takes threads out of it, or puts some in, in a way that is not followed.
+    Lose,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use racewarden_finding::LockMode;
-use racewarden_ir::Program;
+use racewarden_ir::{Function, FunctionId, Program};
 use racewarden_models as models;
 use racewarden_models::Operand;
 
@@ -235,6 +235,14 @@ fn convert_one(
             Some(barrier) => out.push(Effect::Barrier { barrier }),
             None => out.push(Effect::TeamBarrier),
         },
+        M::AwaitsTasks { since: None } => out.push(Effect::AwaitTasks { since: None }),
+        M::AwaitsTasks { since: Some(name) } => {
+            let is_it = |function: &Function| program.module.name_text(function.name) == name;
+            if let Some(number) = program.module.functions.iter().position(is_it) {
+                let since = Some(FunctionId(number as u32));
+                out.push(Effect::AwaitTasks { since });
+            }
+        }
         M::BarrierInit { barrier, count } => {
             if let Some(barrier) = argument(barrier) {
                 let count = count.as_ref().and_then(argument);

@@ -302,8 +302,10 @@ impl Flow<'_> {
                     let operand = handle.unwrap_or_default() as u8;
                     self.access(inst, operand, place, 8, AccessKind::Write, false);
                 }
+                let is_task = super::tasks::is_task(passed);
+                let extent = if is_task { self.extent_of_task(inst, *extent) } else { *extent };
                 let passed = self.passed(*passed, arguments);
-                self.create(inst, (*handle, entry, *argument, *extent), passed, arguments, paths);
+                self.create(inst, (*handle, entry, *argument, extent), passed, arguments, paths);
             }
             Effect::Join { handle, by_address, success } => {
                 let Some(handle) = arguments.get(*handle as usize) else { return };
@@ -426,8 +428,9 @@ impl Flow<'_> {
                     self.access(inst, *index as u8 | KEPT, place, 4, AccessKind::Write, false);
                 }
             }
-            Effect::TeamBarrier
-            | Effect::BarrierInit { .. }
+            Effect::TeamBarrier => self.end_tasks(inst, None, paths),
+            Effect::AwaitTasks { since } => self.end_tasks(inst, *since, paths),
+            Effect::BarrierInit { .. }
             | Effect::SemaphoreInit { .. }
             | Effect::CountDown { .. }
             | Effect::AwaitCount { .. }

@@ -12,7 +12,9 @@
 //! element, or writing to it in any other way, makes the memory of all elements that were allocated
 //! there worthless (see [`Env::tainted_handles`](super::Env)).
 //!
-//! Not seen: containers other than vectors, elements that are joined one by one without a loop.
+//! A container that is found empty has lost all of its threads to destructors ([`walks`](super::walks)).
+//!
+//! Not seen: elements that are joined one by one without a loop, iterators of deques.
 
 use racewarden_ir::{BinaryOp, Callee, FunctionId, Op, Value};
 use racewarden_models::Member;
@@ -36,14 +38,14 @@ const FUTURE: (i64, i64) = (0, 16);
 const MAX_BEFORE: usize = 6;
 
 /// An element of a container, and which.
-struct Element {
-    container: Sym,
+pub(super) struct Element {
+    pub(super) container: Sym,
     /// The container, as the call got it that led to the element.
-    given: Value,
+    pub(super) given: Value,
     which: Which,
 }
 
-enum Which {
+pub(super) enum Which {
     /// The one that this phi points to, which starts at the first.
     Walked(u32),
     Numbered(Sym),
@@ -107,6 +109,18 @@ impl Flow<'_> {
         if member == Member::Add {
             put_in(&syms, range.as_ref(), paths);
         }
+        if member == Member::Lose {
+            // What its body says to have ended may be what it has just exchanged.
+            paths.iter_mut().for_each(|path| path.overwrite(None, None));
+            let joined: Vec<_> = paths.iter().map(|path| path.joined_ranges.clone()).collect();
+            self.apply(inst, target, syms, CallKind::Member, paths);
+            for path in paths.iter_mut() {
+                path.joined_ranges.keep(|range| joined.iter().all(|own| own.contains(range)));
+                path.overwrite(None, None);
+            }
+            reduce(paths, MAX_PATHS);
+            return;
+        }
         self.apply(inst, target, syms.clone(), CallKind::Member, paths);
         match member {
             Member::Add => self.keep_started(inst, range.as_ref(), paths),
@@ -145,6 +159,9 @@ impl Flow<'_> {
     pub(super) fn joins_all(&mut self, place: &Sym) -> Option<(u32, HandleRange)> {
         let element = self.element(place)?;
         let (counter, taken) = match &element.which {
+            Which::Walked(phi) if self.induction_of(*phi).is_none() => {
+                return self.joins_linked(&element, *phi);
+            }
             Which::Walked(phi) => {
                 let counter = self.induction_of(*phi)?;
                 let bound = counter.bound.as_ref()?;
@@ -160,8 +177,13 @@ impl Flow<'_> {
             Which::Numbered(number) => {
                 let Some(Atom::Inst(LOCAL, phi)) = number.as_atom() else { return None };
                 let counter = self.induction_of(*phi)?;
-                let size = self.member_result(counter.bound.as_ref()?, Member::Size)?;
-                let whole = counter.start.as_constant() == Some(0) && counter.step == 1;
+                let down = self.starts_at_last(&counter);
+                let size = match &down {
+                    Some(size) => self.member_result(size, Member::Size)?,
+                    None => self.member_result(counter.bound.as_ref()?, Member::Size)?,
+                };
+                let up = counter.start.as_constant() == Some(0) && counter.step == 1;
+                let whole = up || down.is_some();
                 if !whole || self.sym(&size.1) != Some(element.container.clone()) {
                     return None;
                 }
@@ -172,6 +194,15 @@ impl Flow<'_> {
         let settled = self.keeps(&element.given)
             && self.is_settled(counter.index, &taken, &element.container, &element.given);
         settled.then(|| (counter.index, HandleRange::container(element.container)))
+    }
+
+    /// The number of elements, where the counter goes from the last one down to the first.
+    fn starts_at_last(&self, counter: &Induction) -> Option<Sym> {
+        let first = counter.floor.as_ref()?.as_constant() == Some(0);
+        let size = counter.start.clone().shifted(1);
+        // There are never so many threads that half a word does not hold their number.
+        let whole = size.as_atom().and_then(Atom::truncated).cloned().unwrap_or(size);
+        (first && counter.step == -1).then_some(whole)
     }
 
     /// Whether the loop goes from element to element, by what it got the first one from.
@@ -236,8 +267,10 @@ impl Flow<'_> {
                 }
                 Member::Add => added.push(inst),
                 Member::At => reached.push(inst),
-                Member::Move | Member::Swap | Member::First | Member::Some => return false,
-                Member::End | Member::Past | Member::Size => {}
+                Member::Move | Member::Swap | Member::First | Member::Some | Member::Lose => {
+                    return false;
+                }
+                Member::End | Member::Past | Member::Size | Member::Empty => {}
             }
         }
         let Some(made) = made else { return false };
@@ -363,12 +396,16 @@ impl Flow<'_> {
     /// The element that a place is, or is in.
     fn element(&mut self, place: &Sym) -> Option<Element> {
         let [(Atom::Inst(LOCAL, inst), 1)] = place.terms.as_slice() else { return None };
-        if !ELEMENTS.iter().any(|(into, _)| *into == place.offset) {
+        let is_node = self.linked_from(*inst).is_some();
+        if !is_node && !ELEMENTS.iter().any(|(into, _)| *into == place.offset) {
             return None;
         }
         let whole = Sym::inst(LOCAL, *inst);
         if matches!(self.function.instructions[*inst as usize].op, Op::Phi { .. }) {
-            let start = self.induction_of(*inst)?.start;
+            let start = match self.induction_of(*inst) {
+                Some(counter) => counter.start,
+                None => self.linked_from(*inst)?,
+            };
             let (_, given) = self.member_result(&start, Member::First)?;
             let container = self.sym(&given)?;
             return Some(Element { container, given, which: Which::Walked(*inst) });
@@ -387,7 +424,7 @@ impl Flow<'_> {
     }
 
     /// The call of this member that the value is the result of, with the container.
-    fn member_result(&self, value: &Sym, member: Member) -> Option<(u32, Value)> {
+    pub(super) fn member_result(&self, value: &Sym, member: Member) -> Option<(u32, Value)> {
         let Some(Atom::Inst(LOCAL, inst)) = value.as_atom() else { return None };
         let Op::Call { callee: Callee::Direct(target), arguments, .. } =
             &self.function.instructions[*inst as usize].op
@@ -400,7 +437,13 @@ impl Flow<'_> {
     }
 
     /// Whether the container has as many elements in the loop as when its bounds were taken.
-    fn is_settled(&self, index: u32, taken: &[u32], container: &Sym, given: &Value) -> bool {
+    pub(super) fn is_settled(
+        &self,
+        index: u32,
+        taken: &[u32],
+        container: &Sym,
+        given: &Value,
+    ) -> bool {
         let body = &self.cfg.loops[index as usize];
         let outside = |inst: &u32| !body.contains(self.cfg.block_of[*inst as usize]);
         let mut missing: Vec<u32> = taken.iter().copied().filter(outside).collect();
@@ -457,8 +500,8 @@ impl Flow<'_> {
             });
         }
         if let Some((member, _)) = self.env.effects.member(*target) {
-            use Member::{At, First, Past, Size, Some};
-            return !matches!(member, First | Past | Size | At | Some);
+            use Member::{At, Empty, First, Past, Size, Some};
+            return !matches!(member, First | Past | Size | At | Some | Empty);
         }
         let own = self.points(given);
         let reaches = |value: &Value| {
@@ -469,11 +512,12 @@ impl Flow<'_> {
     }
 
     /// Whether the elements of the container have not been meddled with anywhere.
-    fn keeps(&self, container: &Value) -> bool {
+    pub(super) fn keeps(&self, container: &Value) -> bool {
         let elements = self.env.points.contents(&self.points(container));
         !elements.is_empty()
             && elements.iter().all(|at| {
                 !self.env.tainted_handles.contains(&at.object)
+                    && !self.env.emptied_handles.contains(&at.object)
                     && !self.env.points.in_blob(at.object)
             })
     }

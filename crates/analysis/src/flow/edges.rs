@@ -32,6 +32,7 @@ impl Flow<'_> {
                 let mut path = path.clone();
                 if self.takes(last, &cases, to, &mut path) {
                     self.pass_guards(&mut path);
+                    self.leave_empty(block, to, &mut path);
                     self.cross(block, to, &mut path);
                     taken.push(path);
                 }

@@ -20,6 +20,8 @@ mod containers;
 mod edges;
 mod futures;
 mod handles;
+mod tasks;
+mod walks;
 
 pub use calls::{KEPT, kept_at, kept_by};
 pub use compose::{add_threads, compose, compose_with, renamed_parts};
@@ -49,6 +51,7 @@ pub struct Env<'a> {
     pub stable: &'a FxHashSet<CallSite>,
     /// Objects that hold a thread handle and are written by something else than a create call.
     pub tainted_handles: &'a FxHashSet<u32>,
+    pub emptied_handles: &'a FxHashSet<u32>,
     /// Objects that one store instruction alone writes, with that store.
     pub copied_handles: &'a FxHashMap<u32, CallSite>,
     /// Objects with a lock that is made anew while threads may use it.
@@ -565,6 +568,7 @@ impl<'a> Flow<'a> {
                 && match atom {
                     Atom::Stack(LOCAL, inst) => !state.escaped.contains(inst),
                     Atom::Inst(LOCAL, inst) => {
+                        let inst = &self.task_pointed_into(*inst).unwrap_or(*inst);
                         self.is_allocation(*inst) && !state.escaped.contains(inst)
                     }
                     _ => false,

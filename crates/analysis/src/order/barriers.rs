@@ -28,6 +28,8 @@ pub struct Phases {
     rounds: FxHashMap<(RootId, RootId), Vec<Round>>,
     /// Nodes that only the one thread runs which the wait before them has told from the others.
     alone: FxHashMap<RootId, Vec<bool>>,
+    /// They are a team's, whose tasks end with a phase.
+    pub of_team: bool,
 }
 
 /// The nodes of two threads that one phase has.
@@ -100,7 +102,7 @@ fn barrier(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Phases> 
         let timeline = facts.timelines.get(&root)?;
         alone.insert(root, serial_nodes(whole, timeline, &event, &mut tables));
     }
-    Some(Phases { rounds, alone })
+    Some(Phases { rounds, alone, of_team: false })
 }
 
 /// Nodes behind a branch that is taken only when the wait just before it returned
@@ -156,7 +158,7 @@ fn teams(whole: &Whole<'_>, facts: &Facts) -> Option<Phases> {
             rounds.insert((*root, *root), found);
         }
     }
-    (!rounds.is_empty()).then(|| Phases { rounds, alone: FxHashMap::default() })
+    (!rounds.is_empty()).then(|| Phases { rounds, alone: FxHashMap::default(), of_team: true })
 }
 
 /// What two threads may run at once, round by round.

@@ -52,6 +52,9 @@ pub enum WriteKind {
     CompareExchange(Option<Content>),
     /// So much is taken off by a library call.
     CountDown(u64),
+    /// These bits are set, or all others cleared; only until it is known what the word may hold.
+    Set(u64),
+    Keep(u64),
     Other,
 }
 
@@ -204,6 +207,7 @@ impl Events {
         scan.find_initial();
         scan.keep_words();
         let mut events = scan.events;
+        events.words.iter_mut().for_each(super::bits::settle);
         for &function in &functions {
             for &callee in &instantiation.graph.callees[function.index()] {
                 events.callers.entry(callee).or_default().push(function);
@@ -286,6 +290,7 @@ impl<'a> Scan<'a> {
                 Op::AtomicRmw { address, op, value, size, order } => {
                     let (kind, value) = match op {
                         RmwOp::Xchg => (WriteKind::Exchange, constant(bodies, value)),
+                        RmwOp::Or | RmwOp::And => (super::bits::kind(*op, value), None),
                         _ => (WriteKind::Other, None),
                     };
                     self.write(address, *size, Write { site, value, order: Some(*order), kind });

@@ -237,7 +237,7 @@ fn is_lock_use(write: &Write, free: Content) -> bool {
         WriteKind::Store => value == free && releases,
         WriteKind::Exchange => value != free && acquires,
         WriteKind::CompareExchange(expected) => expected == Some(free) && value != free && acquires,
-        WriteKind::CountDown(_) | WriteKind::Other => false,
+        _ => false,
     }
 }
 

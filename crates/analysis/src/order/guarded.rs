@@ -77,7 +77,7 @@ pub fn guarded_word(
 }
 
 /// Whether two threads are never at these two places at once.
-fn never_at_once(whole: &Whole<'_>, facts: &Facts, a: CallSite, b: CallSite) -> bool {
+pub(super) fn never_at_once(whole: &Whole<'_>, facts: &Facts, a: CallSite, b: CallSite) -> bool {
     let accesses = &whole.instantiation.accesses;
     let at = |site: CallSite| -> Vec<&GuardedAccess> {
         let numbers = facts.accesses.get(&site).into_iter().flatten();

@@ -6,6 +6,7 @@
 //! is excluded.
 
 mod barriers;
+mod bits;
 mod draws;
 mod events;
 mod exclusive;
@@ -13,6 +14,7 @@ mod flags;
 mod guarded;
 mod handoff;
 mod initial;
+mod interleaving;
 mod overlaps;
 mod settled;
 mod tally;
@@ -57,6 +59,7 @@ struct Facts {
     exclusives: Vec<exclusive::Exclusive>,
     barriers: Vec<barriers::Phases>,
     places: Places,
+    interleavings: interleaving::Known,
 }
 
 /// Where accesses stand on their thread's timeline, as far as it was asked for; `None` for those
@@ -140,6 +143,26 @@ impl Digest for Handoffs {
     }
 }
 
+/// Two threads that keep each other out by words that they set and look at in turn.
+pub struct Interleavings;
+
+impl Digest for Interleavings {
+    fn name(&self) -> &'static str {
+        "exclusive"
+    }
+
+    fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
+        let many = |access: &GuardedAccess| whole.root(access.root).many;
+        if a.root == b.root || many(a) || many(b) {
+            return None;
+        }
+        let looks = |facts: &Facts| facts.events.words.iter().any(|word| !word.looks.is_empty());
+        let (facts, x, y) = whole.orders.stands(a, b, whole, looks)?;
+        interleaving::never_meet(whole, facts, &x, &y)
+            .then(|| "no order of what the two threads do to words has both there".to_owned())
+    }
+}
+
 /// In different phases of a barrier.
 pub struct Barriers;
 
@@ -156,6 +179,13 @@ impl Digest for Barriers {
             .any(|phases| phases.separates(&x, &y))
             .then(|| "a barrier lies between the two accesses".to_owned())
     }
+}
+
+/// Whether the team of both accesses waits for all of its members between them.
+pub fn team_waits_between(a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> bool {
+    let of_team = |facts: &Facts| facts.barriers.iter().any(|phases| phases.of_team);
+    let Some((facts, x, y)) = whole.orders.stands(a, b, whole, of_team) else { return false };
+    facts.barriers.iter().any(|phases| phases.of_team && phases.separates(&x, &y))
 }
 
 /// An access on its thread's timeline.

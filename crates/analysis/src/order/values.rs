@@ -300,7 +300,7 @@ fn cut(bits: u64, width: u32) -> u64 {
     if width >= 64 { bits } else { bits & ((1 << width) - 1) }
 }
 
-fn signed(ty: &Type, bits: u64) -> Option<i64> {
+pub(super) fn signed(ty: &Type, bits: u64) -> Option<i64> {
     let unused = 64 - width(ty)?;
     Some(((bits << unused) as i64) >> unused)
 }
@@ -321,7 +321,7 @@ fn float_bits(ty: &Type, value: f64) -> Option<u64> {
     }
 }
 
-fn binary(op: BinaryOp, ty: &Type, x: u64, y: u64) -> Option<u64> {
+pub(super) fn binary(op: BinaryOp, ty: &Type, x: u64, y: u64) -> Option<u64> {
     if matches!(ty, Type::Float { .. }) {
         let (x, y) = (float(ty, x)?, float(ty, y)?);
         let value = match op {
@@ -356,7 +356,7 @@ fn binary(op: BinaryOp, ty: &Type, x: u64, y: u64) -> Option<u64> {
     Some(cut(value, width))
 }
 
-fn cast(op: CastOp, from: &Type, to: &Type, bits: u64) -> Option<u64> {
+pub(super) fn cast(op: CastOp, from: &Type, to: &Type, bits: u64) -> Option<u64> {
     match op {
         CastOp::Trunc | CastOp::ZExt | CastOp::PtrToInt | CastOp::IntToPtr => {
             width(from)?;

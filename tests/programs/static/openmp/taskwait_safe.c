@@ -6,9 +6,9 @@ int main(void) {
 #pragma omp single
   {
 #pragma omp task
-    n = 1; // NORACE alarm(static): waiting for tasks is not followed
+    n = 1; // NORACE
 #pragma omp taskwait
-    n = 2; // NORACE alarm(static): waiting for tasks is not followed
+    n = 2; // NORACE
   }
   return n;
 }

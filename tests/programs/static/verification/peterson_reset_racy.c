@@ -1,0 +1,32 @@
+#include <pthread.h>
+#include <stdatomic.h>
+// The first thread takes its wish back too early.
+atomic_int flag0, flag1, turn;
+int n;
+void *first(void *argument) {
+  atomic_store(&flag0, 1);
+  atomic_store(&turn, 1);
+  while (atomic_load(&flag1) && atomic_load(&turn) == 1)
+    ;
+  atomic_store(&flag0, 0);
+  n++; // RACE!
+  atomic_store(&flag0, 0);
+  return 0;
+}
+void *second(void *argument) {
+  atomic_store(&flag1, 1);
+  atomic_store(&turn, 0);
+  while (atomic_load(&flag0) && atomic_load(&turn) == 0)
+    ;
+  n++; // RACE!
+  atomic_store(&flag1, 0);
+  return 0;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, first, 0);
+  pthread_create(&u, 0, second, 0);
+  pthread_join(t, 0);
+  pthread_join(u, 0);
+  return 0;
+}
