@@ -159,6 +159,7 @@ struct KeptSharing {
     stable: Vec<CallSite>,
     written: Vec<(ObjectId, Vec<Option<CallSite>>)>,
     tainted_handles: Vec<ObjectId>,
+    emptied_handles: Vec<ObjectId>,
     copied_handles: Vec<(ObjectId, Option<CallSite>)>,
     reset_locks: Vec<ObjectId>,
     attributes: Vec<ObjectId>,
@@ -181,6 +182,7 @@ impl KeptSharing {
             stable,
             written,
             tainted_handles,
+            emptied_handles,
             copied_handles,
             reset_locks,
             detached,
@@ -200,6 +202,7 @@ impl KeptSharing {
                 Some((object(*at)?, sites))
             })),
             tainted_handles: set(&mut tainted_handles.iter().copied()),
+            emptied_handles: set(&mut emptied_handles.iter().copied()),
             copied_handles: sorted(
                 copied_handles
                     .iter()
@@ -226,6 +229,7 @@ impl KeptSharing {
                 .collect(),
             written: self.written.iter().filter(|(at, _)| !gone(at)).cloned().collect(),
             tainted_handles: kept(&self.tainted_handles, &gone),
+            emptied_handles: kept(&self.emptied_handles, &gone),
             copied_handles: self
                 .copied_handles
                 .iter()
