@@ -19,10 +19,12 @@ const ENTRIES: usize = 512;
 const JOINED: usize = 4096;
 const RECENT: usize = 32;
 
+/// The granule's cells before, and the new cell.
+type Key = (u64, u64, u64);
+
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The granule's cells before, and the new cell.
-    key: (u64, u64, u64),
+    key: Key,
     /// The granule's cells after, once known.
     pub result: (u64, u64),
     pub known: bool,
@@ -40,7 +42,7 @@ struct Set {
 /// All zeros, it knows nothing yet.
 pub struct Memo {
     /// What became of two cells lately: key and result. Few, because they are looked at all the time.
-    recent: [((u64, u64, u64), (u64, u64)); RECENT],
+    recent: [(Key, (u64, u64)); RECENT],
     /// Sites that were joined lately: what names them, and the site that stands for both.
     joined: [(u64, u32); JOINED],
     entries: [Entry; ENTRIES],
@@ -79,7 +81,7 @@ impl Memo {
     /// Notes what became of cells that are no one granule's own. Array code accesses whole granules; for others,
     /// who seldom do the same twice, writing it down costs more than it saves.
     #[inline(always)]
-    pub fn note(&mut self, key: (u64, u64, u64), result: (u64, u64)) {
+    pub fn note(&mut self, key: Key, result: (u64, u64)) {
         if key.2 & BYTES == BYTES {
             self.recent[Self::recent_at(key.0, key.1, key.2)] = (key, result);
         }
