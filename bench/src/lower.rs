@@ -138,7 +138,12 @@ pub fn compile(source: &Path, bitcode: &Path, flags: &[&str]) -> anyhow::Result<
 
 pub fn sqlite(scratch: &Path) -> anyhow::Result<PathBuf> {
     let output = Command::new("cargo")
-        .args(["metadata", "--format-version=1", "--offline"])
+        .args([
+            "metadata",
+            "--format-version=1",
+            "--offline",
+            "--filter-platform=x86_64-unknown-linux-gnu",
+        ])
         .output()
         .context("cargo metadata")?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;

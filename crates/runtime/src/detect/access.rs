@@ -5,10 +5,11 @@
 //! forgotten only when the new access makes it redundant: it covers the same bytes, conflicts with
 //! everything the old one conflicts with, and is ordered after it.
 //!
-//! Three paths, each for what the one before cannot decide:
+//! Four paths, each for what the one before cannot decide:
 //! - the fast path (`engine::access`, and inline in instrumented code) compares the granule's first
 //!   cell with the thread's epoch: who touched these bytes since its last release has nothing new
 //!   to say. It takes no lock;
+//! - the short way (`lean`) repeats what was decided before, for whole granules;
 //! - [`remember`] finds everything remembered settled: array code that touches each element once
 //!   per segment, and readers beside readers, under the lock of the granule's group;
 //! - [`check_fully`] judges conflicts, learns orders from locks, and reports.
