@@ -4,8 +4,8 @@
 //! granules that nobody else touched since: programs that take locks all the time. Or they bring granules from
 //! one pair of cells to another as they did with their neighbours just before: array code. Neither needs
 //! a comparison with clocks, so what is left is to name the site and to store one or two words where nobody
-//! interferes. That is some sixty instructions; the middle path, which answers everything, takes four times
-//! as many, and the processor looks ahead past sixty to the next access whose shadow is far away. So what is
+//! interferes. The middle path, which answers everything, takes several times the instructions, and the fewer they
+//! are, the sooner the processor looks ahead to the next access whose shadow is far away. So what is
 //! here is written for the instructions that it becomes: no loop, no call, hardly a branch that is taken.
 //!
 //! Only accesses to whole granules come here. Smaller ones find more and other cells (tables of small numbers,
@@ -18,7 +18,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::cell::{self, BLOCK, BYTES, DEED, LOCK, TAG, WRITE};
+use super::cell::{self, ATOMIC, BLOCK, BYTES, DEED, LOCK, TAG, WRITE};
 use super::engine::Thread;
 use super::granule::Quick;
 use super::shadow::Granule;
@@ -47,7 +47,7 @@ pub fn again((first, second): (u64, u64), new: u64) -> Option<(u64, u64)> {
 #[inline(always)]
 fn rest_of(own: u64, new: u64) -> u64 {
     let rest = own & !(new & BYTES);
-    if own & !new & WRITE != 0 {
+    if own & !new & WRITE | new & !own & ATOMIC != 0 {
         own
     } else if rest & BYTES == 0 {
         0

@@ -160,9 +160,8 @@ pub fn advance(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let (first, second) = (locked.first(), locked.second());
     if second & TAG != 0 {
         return match known(thread, first, second, new) {
-            Some(result) => {
-                thread.memo.note((first, second, new), result);
-                locked.set(result.0, result.1);
+            Some((first, second)) => {
+                locked.set(first, second);
                 true
             }
             None => many(thread, locked, new),
