@@ -15,26 +15,38 @@
 
 use std::collections::BTreeMap;
 
-use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMTargetDataRef};
+use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 use inkwell::module::Module;
 use inkwell::types::AsTypeRef;
 use inkwell::values::{AsValueRef, FunctionValue};
 
-/// One check that the tsan pass made.
+/// One check that the tsan pass made, or a range of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Check {
     pub call: LLVMValueRef,
     /// What the address is computed from, and how far away it is.
     pub root: LLVMValueRef,
     pub offset: i64,
-    pub size: i64,
+    /// Unless only the running program knows.
+    pub size: Option<i64>,
     pub write: bool,
     pub place: Place,
     gone: bool,
+}
+
+impl Check {
+    /// Whether all that `other` checks is checked by this one as well.
+    pub(crate) fn covers(&self, other: &Check) -> bool {
+        let (Some(size), Some(other_size)) = (self.size, other.size) else { return false };
+        self.root == other.root
+            && (self.write || !other.write)
+            && self.offset <= other.offset
+            && other.offset + other_size <= self.offset + size
+    }
 }
 
 /// Where in the source; inlined copies are told apart.
@@ -102,22 +114,67 @@ pub(crate) unsafe fn step_of(instruction: LLVMValueRef, layout: LLVMTargetDataRe
             | LLVMOpcode::LLVMAtomicRMW => return Step::End,
             _ => return Step::Neutral,
         }
-        let name = name_of(LLVMGetCalledValue(instruction));
-        if let Some((size, write)) = plain_check(&name) {
-            let (root, offset) = root_of(LLVMGetOperand(instruction, 0), layout);
-            let place = place_of(instruction);
-            let call = instruction;
+        let called = LLVMGetCalledValue(instruction);
+        let name = name_of(called);
+        let call = instruction;
+        let found = match name.strip_prefix("__tsan_").and_then(|rest| rest.strip_suffix("_range"))
+        {
+            Some(kind) => Some((number_of(LLVMGetOperand(call, 1)), kind == "write")),
+            None => plain_check(&name).map(|(size, write)| (Some(size), write)),
+        };
+        if let Some((size, write)) = found {
+            let (root, offset) = root_of(LLVMGetOperand(call, 0), layout);
+            let place = place_of(call);
             return Step::Check(Check { call, root, offset, size, write, place, gone: false });
         }
-        match QUIET.iter().any(|quiet| name.starts_with(quiet)) {
+        match QUIET.iter().any(|quiet| name.starts_with(quiet)) || is_computing(called, &name) {
             true => Step::Neutral,
             false => Step::End,
         }
     }
 }
 
-/// Intrinsics that compute or only tell the compiler something.
+/// What the C library computes from numbers alone, for `double`; for others there is a letter more.
+const COMPUTING: &[&str] = &[
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "hypot",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "nearbyint",
+    "pow",
+    "rint",
+    "round",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+];
+
+/// Intrinsics that compute or only tell the compiler something, and checks of what is copied.
 const QUIET: &[&str] = &[
+    "__tsan_memcpy",
+    "__tsan_memmove",
+    "__tsan_memset",
     "llvm.dbg.",
     "llvm.lifetime.",
     "llvm.assume",
@@ -143,6 +200,39 @@ const QUIET: &[&str] = &[
     "llvm.minnum.",
 ];
 
+/// Whether a function of the C library is called that only computes. A program may have one of its own by such
+/// a name; hardly one of numbers alone.
+///
+/// # Safety
+/// The value is null or alive.
+unsafe fn is_computing(called: LLVMValueRef, name: &str) -> bool {
+    let plain = name.strip_suffix(['f', 'l']).unwrap_or(name);
+    if !COMPUTING.contains(&name) && !COMPUTING.contains(&plain) {
+        return false;
+    }
+    let is_number = |kind: LLVMTypeRef| {
+        // SAFETY: types live as long as their context.
+        let kind = unsafe { LLVMGetTypeKind(kind) };
+        matches!(
+            kind,
+            LLVMTypeKind::LLVMFloatTypeKind
+                | LLVMTypeKind::LLVMDoubleTypeKind
+                | LLVMTypeKind::LLVMX86_FP80TypeKind
+        )
+    };
+    // SAFETY: as the caller says; a function's type is asked for its parameters.
+    unsafe {
+        let function = LLVMIsAFunction(called);
+        if function.is_null() || LLVMIsDeclaration(function) == 0 {
+            return false;
+        }
+        let kind = LLVMGlobalGetValueType(function);
+        let mut parameters = vec![std::ptr::null_mut(); LLVMCountParamTypes(kind) as usize];
+        LLVMGetParamTypes(kind, parameters.as_mut_ptr());
+        is_number(LLVMGetReturnType(kind)) && parameters.into_iter().all(is_number)
+    }
+}
+
 /// Size and kind of a plain check's entry point.
 fn plain_check(name: &str) -> Option<(i64, bool)> {
     let rest = name.strip_prefix("__tsan_")?;
@@ -156,8 +246,18 @@ fn plain_check(name: &str) -> Option<(i64, bool)> {
 }
 
 /// # Safety
+/// The value is alive.
+unsafe fn number_of(value: LLVMValueRef) -> Option<i64> {
+    // SAFETY: as the caller says.
+    unsafe {
+        let constant = LLVMIsAConstantInt(value);
+        (!constant.is_null()).then(|| LLVMConstIntGetSExtValue(constant))
+    }
+}
+
+/// # Safety
 /// The value is null or alive.
-unsafe fn name_of(value: LLVMValueRef) -> String {
+pub(crate) unsafe fn name_of(value: LLVMValueRef) -> String {
     if value.is_null() {
         return String::new();
     }
@@ -216,7 +316,7 @@ fn reduce(module: &Module, mut checks: Vec<Check>) {
     let mut groups: BTreeMap<(usize, bool, Place), Vec<usize>> = BTreeMap::new();
     for (index, check) in checks.iter().enumerate() {
         // Without a place there is nothing that says they belong together.
-        if !check.gone && check.place.line != 0 {
+        if !check.gone && check.place.line != 0 && check.size.is_some() {
             let key = (check.root as usize, check.write, check.place);
             groups.entry(key).or_default().push(index);
         }
@@ -241,13 +341,7 @@ fn reduce(module: &Module, mut checks: Vec<Check>) {
 fn leave_out_repeated(checks: &mut [Check]) {
     for later in 1..checks.len() {
         let check = checks[later];
-        let covered = checks[..later].iter().any(|earlier| {
-            !earlier.gone
-                && earlier.root == check.root
-                && (earlier.write || !check.write)
-                && earlier.offset <= check.offset
-                && check.offset + check.size <= earlier.offset + earlier.size
-        });
+        let covered = checks[..later].iter().any(|earlier| !earlier.gone && earlier.covers(&check));
         checks[later].gone = covered;
     }
 }
@@ -261,13 +355,13 @@ struct Run {
 
 fn first_run(checks: &[Check], sorted: &[usize]) -> Option<Run> {
     let first = checks[*sorted.first()?];
-    let mut run = Run { count: 1, start: first.offset, end: first.offset + first.size };
+    let mut run = Run { count: 1, start: first.offset, end: first.offset + first.size? };
     for index in &sorted[1..] {
         let check = checks[*index];
         if check.offset > run.end {
             break;
         }
-        run.end = run.end.max(check.offset + check.size);
+        run.end = run.end.max(check.offset + check.size?);
         run.count += 1;
     }
     Some(run)
@@ -315,7 +409,7 @@ pub(crate) unsafe fn range_check(
     write: bool,
     start: LLVMValueRef,
     size: LLVMValueRef,
-) {
+) -> LLVMValueRef {
     let context = module.get_context();
     let (void, pointer) = (context.void_type(), context.ptr_type(Default::default()));
     let access = if write { "write" } else { "read" };
@@ -338,7 +432,7 @@ pub(crate) unsafe fn range_check(
     // SAFETY: as the caller says; the arguments match the function's type.
     unsafe {
         let (kind, function) = (kind.as_type_ref(), function.as_value_ref());
-        LLVMBuildCall2(builder, kind, function, arguments.as_mut_ptr(), count, c"".as_ptr());
+        LLVMBuildCall2(builder, kind, function, arguments.as_mut_ptr(), count, c"".as_ptr())
     }
 }
 

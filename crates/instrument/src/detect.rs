@@ -19,10 +19,13 @@ use crate::assembly::expose;
 use crate::borrowed::{define_strings, is_shared_cache};
 use crate::coalesce::coalesce;
 use crate::containers::tell;
+use crate::covered::leave_out_covered;
 use crate::fetch::fetch_cells;
 use crate::inline::{PIPELINE, inline};
 use crate::loops::hoist;
+use crate::outside::combines_parts;
 use crate::prune::{Places, mark, settle};
+use crate::wide::check_odd_sizes;
 use crate::{InstrumentError, Optimise, UnitPass};
 
 /// Instruments for the race-detecting runtime.
@@ -42,7 +45,7 @@ impl UnitPass for Detect {
     fn key(&self, _unit_index: usize) -> String {
         // The name changes whenever the same unit is instrumented differently than before.
         format!(
-            "assembly strings containers, lock in the cell, cells fetched, second cells of ranges, columns {:?}",
+            "assembly strings containers, lock in the cell, cells fetched, second cells of ranges, columns, tags {:?}",
             self.unwatched
         )
     }
@@ -64,7 +67,8 @@ impl UnitPass for Detect {
             let name = function.get_name().to_string_lossy();
             let excluded = function.get_enum_attribute(AttributeLoc::Function, disabled).is_some()
                 || unsanitized.contains(name.as_ref())
-                || is_shared_cache(&name);
+                || is_shared_cache(&name)
+                || combines_parts(&name);
             if function.count_basic_blocks() > 0 && !excluded {
                 function.add_attribute(AttributeLoc::Function, attribute);
             }
@@ -85,6 +89,9 @@ impl UnitPass for Detect {
         optimise(module, None)?;
         settle(module);
         let level = self.units.get(unit_index).and_then(|unit| optimisation(&unit.arguments));
+        if check_odd_sizes(module)? {
+            optimise(module, Some("always-inline"))?;
+        }
         // The last pass gives every loop a block before it, where its checks can go.
         let rest = match level {
             Some(_) => "tsan-module,function(tsan,loop-simplify)",
@@ -106,8 +113,9 @@ impl UnitPass for Detect {
         module: &Module,
         executable: bool,
     ) -> Result<Option<&'static str>, InstrumentError> {
-        hoist(module);
         coalesce(module);
+        hoist(module);
+        leave_out_covered(module);
         if !executable {
             return Ok(None);
         }

@@ -15,6 +15,8 @@ const NAME: &str = "__racewarden_fetch";
 const INDEX: u64 = (1 << (47 - CHUNK_SHIFT)) - 1;
 /// The cells of one line of the program are two lines, 16 bytes for each 8.
 const LINES: u64 = (1 << (CHUNK_SHIFT + 1)) - 128;
+/// Where a granule's third and fourth cells are, behind the first two of all of them.
+const BESIDE: u64 = 1 << (CHUNK_SHIFT + 1);
 
 /// Fetches the cells as well wherever the module fetches memory.
 pub(crate) fn fetch_cells(module: &Module) -> Result<(), InstrumentError> {
@@ -60,6 +62,10 @@ fn text() -> String {
            %next = getelementptr i8, ptr %line, i64 64\n  \
            call void @llvm.prefetch.p0(ptr %line, i32 0, i32 3, i32 1)\n  \
            call void @llvm.prefetch.p0(ptr %next, i32 0, i32 3, i32 1)\n  \
+           %beside = getelementptr i8, ptr %line, i64 {BESIDE}\n  \
+           call void @llvm.prefetch.p0(ptr %beside, i32 0, i32 3, i32 1)\n  \
+           %last = getelementptr i8, ptr %beside, i64 64\n  \
+           call void @llvm.prefetch.p0(ptr %last, i32 0, i32 3, i32 1)\n  \
            ret void\n\
          }}\n"
     )
@@ -89,6 +95,6 @@ mod tests {
             1,
             "{printed}"
         );
-        assert_eq!(printed.matches("call void @llvm.prefetch.p0").count(), 3, "{printed}");
+        assert_eq!(printed.matches("call void @llvm.prefetch.p0").count(), 5, "{printed}");
     }
 }

@@ -57,6 +57,17 @@ impl Outside {
     }
 }
 
+/// Whether the OpenMP library calls the function, made by the compiler, to begin or to add up the parts of a
+/// reduction by tasks. It does so before it tells anyone that the tasks have ended, although they have.
+pub(crate) fn combines_parts(name: &str) -> bool {
+    name.starts_with(".red_init.") || adds_parts(name)
+}
+
+/// Whether it is called for the parts only once all of the tasks have ended.
+pub(crate) fn adds_parts(name: &str) -> bool {
+    name.starts_with(".red_comb.") || name.starts_with(".red_fini.")
+}
+
 /// Whether the assembly accesses memory, by an operand or in ways it does not say, and is more than
 /// a hint to the processor or the compiler.
 ///

@@ -71,6 +71,11 @@ impl Polynomial {
         product
     }
 
+    /// What it is made of, each as often as it is there.
+    pub(crate) fn atoms(&self) -> impl Iterator<Item = usize> + '_ {
+        self.terms.keys().flatten().copied()
+    }
+
     pub(crate) fn is_short(&self) -> bool {
         self.terms.len() <= MOST_TERMS
     }

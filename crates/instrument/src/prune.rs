@@ -6,10 +6,15 @@
 //! becomes of several accesses is in a group only if all of them were. The group means nothing to
 //! anyone, because no loop names it. Before the tsan pass runs, `!nosanitize` takes its place.
 //!
+//! Where straight code is made a vector's, the group is lost although all accesses were in it. So they get
+//! a memory model's annotation (`!mmra`) of our own as well, of which passes say the same: two accesses
+//! that become one keep what both have. No memory model knows it; it is taken away at the end.
+//!
 //! Only plain loads and stores are marked. An atomic access synchronises, and is always seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inkwell::context::ContextRef;
 use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
@@ -31,6 +36,15 @@ pub struct PlainAccess {
 /// Where a module keeps the group of the accesses that are left out.
 const GROUP: &str = "racewarden.unwatched";
 
+/// The annotation: a kind of tag, and the tag.
+const TAG: [&str; 2] = ["racewarden", "unwatched"];
+
+/// The annotation as metadata of an instruction.
+fn tag(context: &ContextRef<'_>) -> LLVMValueRef {
+    let words = TAG.map(|word| context.metadata_string(word).into());
+    context.metadata_node(&words).as_value_ref()
+}
+
 /// Marks the accesses at these places in a module that is not optimised yet.
 pub(crate) fn mark(module: &Module, places: &Places) -> Option<()> {
     let context = module.get_context();
@@ -40,6 +54,7 @@ pub(crate) fn mark(module: &Module, places: &Places) -> Option<()> {
     let made = context.create_module_from_ir(buffer).ok()?;
     let group = made.get_global_metadata(GROUP).pop()?;
     let kind = context.get_kind_id("llvm.access.group");
+    let (tag_kind, tag) = (context.get_kind_id("mmra"), tag(&context));
     let mut any = false;
     each_instruction(module, |instruction| {
         // SAFETY: the instruction is alive; metadata changes no instruction.
@@ -50,6 +65,9 @@ pub(crate) fn mark(module: &Module, places: &Places) -> Option<()> {
                 && places.get(&file).is_some_and(|places| places.contains(&place))
             {
                 LLVMSetMetadata(instruction, kind, group.as_value_ref());
+                if LLVMGetMetadata(instruction, tag_kind).is_null() {
+                    LLVMSetMetadata(instruction, tag_kind, tag);
+                }
                 any = true;
             }
         }
@@ -66,6 +84,7 @@ pub(crate) fn settle(module: &Module) {
     let own = module.get_global_metadata(GROUP).pop().map(|group| group.as_value_ref());
     let group_kind = context.get_kind_id("llvm.access.group");
     let invariant = context.get_kind_id("invariant.load");
+    let (tag_kind, tag) = (context.get_kind_id("mmra"), tag(&context));
     let kind = context.get_kind_id("nosanitize");
     let mark = context.metadata_node(&[]);
     each_instruction(module, |instruction| {
@@ -75,7 +94,12 @@ pub(crate) fn settle(module: &Module) {
                 return;
             }
             let groups = LLVMGetMetadata(instruction, group_kind);
-            let is_left_out = own.is_some_and(|own| is_in(groups, own));
+            let tags = LLVMGetMetadata(instruction, tag_kind);
+            let is_tagged = own.is_some() && is_in(tags, tag);
+            if is_tagged {
+                LLVMSetMetadata(instruction, tag_kind, std::ptr::null_mut());
+            }
+            let is_left_out = is_tagged || own.is_some_and(|own| is_in(groups, own));
             if is_left_out || !LLVMGetMetadata(instruction, invariant).is_null() {
                 LLVMSetMetadata(instruction, kind, mark.as_value_ref());
             }

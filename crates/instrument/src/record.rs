@@ -36,7 +36,7 @@ use crate::computable::{MOST_TOLD, told_parameters};
 use crate::derived::Derived;
 use crate::gate_access::{Size, access_of, callee_name};
 use crate::inline::PIPELINE;
-use crate::outside::{self, Outside};
+use crate::outside::{self, Outside, adds_parts};
 use crate::record_fast::inline_known;
 use crate::record_loops::{Covered, LoopHooks, predecessors};
 use crate::record_symbols::add_symbols;
@@ -53,7 +53,7 @@ impl UnitPass for RecordPass {
     }
 
     fn key(&self, unit_index: usize) -> String {
-        format!("20 {unit_index}")
+        format!("21 {unit_index}")
     }
 
     fn apply(&self, module: &Module, unit_index: usize) -> Result<(), InstrumentError> {
@@ -172,6 +172,8 @@ struct Hooks<'m, 'c> {
     loops: LoopHooks<'c>,
     /// The branch of a loop, which is recorded where the loop is entered.
     entered: FunctionValue<'c>,
+    /// At the start of what the OpenMP library calls to add up the parts of tasks.
+    gathers: FunctionValue<'c>,
 }
 
 impl<'m, 'c> Hooks<'m, 'c> {
@@ -231,6 +233,7 @@ impl<'m, 'c> Hooks<'m, 'c> {
                 range: hook("range", &[pointer, long, long, long, long]),
             },
             entered: hook("entered", &[long, long]),
+            gathers: hook("gathers", &[]),
         }
     }
 
@@ -279,6 +282,9 @@ impl<'m, 'c> Hooks<'m, 'c> {
         }
         let hook = self.enters[arguments.len() - 1];
         builder.build_call(hook, &arguments, "")?;
+        if adds_parts(&function.get_name().to_string_lossy()) {
+            builder.build_call(self.gathers, &[], "")?;
+        }
         Ok(())
     }
 

@@ -168,7 +168,7 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     {
         let now = tls::now() as u64;
         let new = now | write_bit(kind) | ((1u64 << SIZE) - 1) << offset;
-        if step::says(granule.first().load(Ordering::Relaxed), new) && now != 0 {
+        if now != 0 && is_known(granule, new) {
             return;
         }
         return match SIZE {
@@ -177,6 +177,36 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         };
     }
     access_two(address, SIZE, kind, pc);
+}
+
+/// Whether a thread that has an epoch has said as much.
+#[inline(always)]
+fn is_known(granule: shadow::Granule, new: u64) -> bool {
+    step::says(granule.first().load(Ordering::Relaxed), new)
+        || granule.has_more() && is_among_more(granule, new)
+}
+
+/// As [`is_known`], where there are more than two cells. What is remembered takes many more registers than what is
+/// only looked at, so this is no part of that.
+#[inline(never)]
+fn is_among_more(granule: shadow::Granule, new: u64) -> bool {
+    // SAFETY: a thread that has an epoch has a state, and this only reads what the thread itself writes.
+    if unsafe { (*(tls::state() as *const Thread)).seen.has(granule, new) } {
+        return true;
+    }
+    let is_said = step::is_said(&granule, new);
+    // Cells beside are found as soon as what is noted.
+    if is_said && granule.has_node() {
+        note_seen(granule, new);
+    }
+    is_said
+}
+
+#[inline(never)]
+fn note_seen(granule: shadow::Granule, new: u64) {
+    if let Some(mut thread) = enter() {
+        thread.seen.note(granule, new);
+    }
 }
 
 #[inline(always)]
@@ -192,15 +222,21 @@ fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
         return access_slow(address, size, kind, pc);
     };
     let bytes = ((1u64 << size) - 1) << offset;
-    let base = tls::now() as u64 | write_bit(kind);
-    access_more(first, address, base | bytes & cell::BYTES, pc);
+    let now = tls::now() as u64;
+    let access = |granule: shadow::Granule, address: usize, bytes: u64| {
+        let new = now | write_bit(kind) | bytes;
+        if now == 0 || !is_known(granule, new) {
+            access_more(granule, address, new, pc);
+        }
+    };
+    access(first, address, bytes & cell::BYTES);
     if bytes >> 8 != 0 {
-        access_more(second, middle, base | bytes >> 8, pc);
+        access(second, middle, bytes >> 8);
     }
 }
 
 /// A plain access to a whole granule that exists, `new` being its cell without the site.
-#[inline(always)]
+#[inline(never)]
 fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     if !access_leanly([(granule, new)], pc) {
         access_more(granule, address, new, pc);
@@ -239,10 +275,6 @@ fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
     let watched = new & cell::EPOCH != 0;
-    // Two cells are compared when they are stepped; here it is about taking no lock for more.
-    if watched && granule.has_more() && step::is_said(&granule, new) {
-        return;
-    }
     let Some(mut thread) = enter() else { return };
     let new = new | thread.now & cell::LEVEL;
     if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
@@ -285,7 +317,7 @@ pub fn access_pair(address: usize, kind: Kind, pc: usize) {
 
 #[inline(never)]
 fn access_unless_said(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
-    if new & cell::EPOCH == 0 || !step::says(granule.first().load(Ordering::Relaxed), new) {
+    if new & cell::EPOCH == 0 || !is_known(granule, new) {
         access_one(granule, address, new, pc);
     }
 }

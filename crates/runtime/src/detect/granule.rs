@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::alone;
 use super::cell::{LOCK, Record, TAG};
+use super::seen;
 use super::shadow::{self, Chunk, Granule, REGION_GRANULES};
 
 /// Set in the child of a fork: a granule's lock may belong to a thread that is not there.
@@ -506,6 +507,9 @@ pub fn forget(granules: impl Iterator<Item = Granule>) {
             | granule.second().load(Ordering::Relaxed) & !LOCK;
         if cells == 0 {
             continue;
+        }
+        if granule.has_more() {
+            seen::forget();
         }
         let locked = locked.get_or_insert_with(|| Locked::new(granule));
         locked.turn_to(granule);

@@ -16,7 +16,7 @@ use super::{granule, joined};
 const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
-const JOINED: usize = 4096;
+const JOINED: usize = 32768;
 const RECENT: usize = 32;
 
 /// The granule's cells before, and the new cell.

@@ -29,6 +29,7 @@ mod modules;
 mod options;
 mod report;
 mod requests;
+mod seen;
 mod segments;
 mod shadow;
 mod signals;

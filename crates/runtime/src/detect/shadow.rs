@@ -59,13 +59,13 @@ const TABLE: usize = 1 << (47 - CHUNK_SHIFT);
 #[repr(C)]
 pub struct Chunk {
     cells: [[AtomicU64; 2]; GRANULES],
+    /// Two more cells, when the first one's tag says so. The instrumentation knows that they are here.
+    beside: [[AtomicU64; 2]; GRANULES],
     sync: [AtomicU32; GRANULES],
     /// How many nodes or lists and synchronisation objects each page of the program has: none means that
     /// its shadow may be dropped without looking.
     lists: [AtomicU32; PAGES],
     objects: [AtomicU32; PAGES],
-    /// Two more cells, when the first one's tag says so.
-    beside: [[AtomicU64; 2]; GRANULES],
     /// Whether any granule of a page had such cells: only then is there something to drop.
     had_beside: [AtomicBool; PAGES],
     /// Who may change the granules of a region without a lock: see `alone`.
@@ -73,6 +73,9 @@ pub struct Chunk {
     /// How often a region was taken away from its owner.
     taken: AtomicU32,
 }
+
+// Instrumented code that fetches cells computes where those beside are.
+const _: () = assert!(std::mem::offset_of!(Chunk, beside) == 1 << (CHUNK_SHIFT + 1));
 
 // The table; inline code looks here, too. It is there from the start, all zeros that cost nothing, so
 // that nobody has to ask where it is or whether it is; and it is not for the Rust compiler to lay out.
@@ -185,6 +188,12 @@ impl Granule {
         self.index % GROUP < 2
     }
 
+    /// Whether its further cells are in a node or list.
+    #[inline(always)]
+    pub fn has_node(&self) -> bool {
+        self.second().load(Ordering::Relaxed) & TAG != 0
+    }
+
     /// Asks for the line that an access may need besides the two cells.
     #[inline(always)]
     pub fn fetch(&self) {
@@ -204,8 +213,9 @@ impl Granule {
     /// Makes the granule's region the thread's own, or everyone's.
     #[cold]
     pub fn claim(&self) {
-        // A thread that takes regions of a chunk away will come for their neighbours, too.
-        let times = self.chunk.taken.fetch_add(1, Ordering::Relaxed).min(12);
+        // A thread that takes regions of a chunk away will come for their neighbours, too. Each time all
+        // processors are interrupted, so in the end it takes half a thousand at once, 256 KiB of the program.
+        let times = self.chunk.taken.fetch_add(1, Ordering::Relaxed).min(18);
         alone::claim(&self.chunk.owners[self.index / REGION_GRANULES..], 1 << (times / 2));
     }
 
@@ -307,6 +317,7 @@ pub fn drop_pages(chunk: &'static Chunk, range: std::ops::Range<usize>) {
     // Without a tag nobody looks there, so this is about memory alone.
     let any = |any: bool, had: &AtomicBool| had.swap(false, Ordering::Relaxed) | any;
     if chunk.had_beside[pages].iter().fold(false, any) {
+        super::seen::forget();
         let beside = &chunk.beside[range];
         zero(beside.as_ptr() as usize, std::mem::size_of_val(beside));
     }

@@ -8,6 +8,7 @@ use super::chains::CHAINS;
 use super::clock::{Clock, Clocks};
 use super::intern::{self, LOCKSETS, READ_MODE};
 use super::memo::Memo;
+use super::seen::Seen;
 use super::segments;
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
@@ -109,6 +110,7 @@ pub struct Thread {
     pub loads: super::loads::Loads,
     known: &'static mut Known,
     pub memo: &'static mut Memo,
+    pub seen: &'static mut Seen,
 }
 
 /// Sites and contexts that the thread asked for lately: what names each, and its id. A program with locks
@@ -124,13 +126,15 @@ impl Thread {
         let presence = alone::presence_of_new(presence);
         let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
-        let (known, memo) = unsafe {
+        let (known, memo, seen) = unsafe {
             (
                 raw_mmap(size_of::<Known>()).cast::<Known>().as_mut(),
                 raw_mmap(size_of::<Memo>()).cast::<Memo>().as_mut(),
+                raw_mmap(size_of::<Seen>()).cast::<Seen>().as_mut(),
             )
         };
-        let (false, Some(known), Some(memo)) = (stack.is_null(), known, memo) else {
+        let (false, Some(known), Some(memo), Some(seen)) = (stack.is_null(), known, memo, seen)
+        else {
             crate::common::output::fatal("no address space for a thread's tables\n");
         };
         let mut thread = Box::new(Thread {
@@ -168,6 +172,7 @@ impl Thread {
             presence,
             known,
             memo,
+            seen,
         });
         thread.set_time(time);
         thread
@@ -651,13 +656,14 @@ impl Registry {
             inner.free.push(thread.end());
         });
         let (stack, known) = (thread.stack, &raw mut *thread.known);
-        let memo = &raw mut *thread.memo;
+        let (memo, seen) = (&raw mut *thread.memo, &raw mut *thread.seen);
         drop(thread);
         // SAFETY: mapped by `Thread::new` with these sizes, and what referred to them is gone.
         unsafe {
             raw_munmap(stack.cast(), STACK_DEPTH * size_of::<Call>());
             raw_munmap(known.cast(), size_of::<Known>());
             raw_munmap(memo.cast(), size_of::<Memo>());
+            raw_munmap(seen.cast(), size_of::<Seen>());
         };
     }
 

@@ -9,7 +9,7 @@
 //! Tasks of one thread keep their order on it, which can only hide a race.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use racewarden_trace::binary::{OPENMP_TELLS, SyncOp};
 
@@ -246,6 +246,31 @@ extern "C" fn work(kind: c_int, at: c_int, _: Word, word: Word, _: u64, _: Place
     if kind == EXECUTOR { put(single) } else { got(single) }
 }
 
+type ParallelInfo = unsafe extern "C" fn(c_int, *mut Word, *mut c_int) -> c_int;
+
+/// libomp's `ompt_get_parallel_info`, zero while it is not known.
+static PARALLEL_INFO: AtomicUsize = AtomicUsize::new(0);
+
+/// # Safety
+/// Called where the library adds up the parts of a reduction by tasks. It waited for the tasks, and says
+/// so only after the parts are gone. Its parts may be those of a whole team, so all tasks of the team that
+/// are done are taken to be among them: this can only hide a race.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __racewarden_record_gathers() {
+    let info = PARALLEL_INFO.load(Ordering::Acquire);
+    if info == 0 {
+        return;
+    }
+    const INNERMOST: c_int = 0;
+    let (mut region, mut size): (Word, c_int) = (std::ptr::null_mut(), 0);
+    // SAFETY: libomp's function of this signature, which may be called on any of its threads.
+    let info = unsafe { std::mem::transmute::<usize, ParallelInfo>(info) };
+    // SAFETY: as above; both places are there to be written.
+    if unsafe { info(INNERMOST, &raw mut region, &raw mut size) } != 0 {
+        got(object(Channel::TeamTasks, team_of(region), 0));
+    }
+}
+
 type Lookup = unsafe extern "C" fn(*const c_char) -> usize;
 type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
 
@@ -255,6 +280,9 @@ extern "C" fn initialize(lookup: Lookup, _: c_int, _: Word) -> c_int {
     if set == 0 {
         return 0;
     }
+    // SAFETY: as above.
+    let parallel_info = unsafe { lookup(c"ompt_get_parallel_info".as_ptr()) };
+    PARALLEL_INFO.store(parallel_info, Ordering::Release);
     let callbacks: [(c_int, *const c_void); 8] = [
         (3, parallel_begin as *const c_void),
         (4, parallel_end as *const c_void),
