@@ -255,6 +255,7 @@ pub fn draft_again(
     {
         known.kept.keep_scene(&known.frame, &scene);
     }
+    instantiation.give_back();
     (draft, false)
 }
 

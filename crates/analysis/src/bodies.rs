@@ -185,9 +185,9 @@ impl<'a> Bodies<'a> {
     /// As [`Bodies::ops`], for who goes through all functions to find calls, atomic operations, and uses of
     /// addresses, and asks of those only what they are and where pointers come from and lead.
     ///
-    /// Nothing may depend on anything else in there: computations, where control goes, and what is in
-    /// variables that hold a number and whose address nobody takes. Edits of that are taken for none
-    /// ([`crate::takeover`]).
+    /// Nothing may depend on anything else in there: computations, where control goes, what is in
+    /// variables that hold a number and whose address nobody takes, and plain reads of numbers from
+    /// variables of the function. Edits of that are taken for none ([`crate::takeover`]).
     pub fn scan(&self, id: FunctionId) -> impl DoubleEndedIterator<Item = (u32, Cow<'a, Op>)> {
         let body = self.function(id);
         (0..body.instructions.len()).map(|at| (at as u32, self.bare(&body.instructions[at].op)))

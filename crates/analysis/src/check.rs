@@ -76,7 +76,10 @@ pub fn draft(
     }
     let foundation = Foundation::new(program, models, options, entered);
     entered("contexts");
-    foundation.draft(&foundation.instantiate(), entered).0
+    let instantiation = foundation.instantiate();
+    let draft = foundation.draft(&instantiation, entered).0;
+    instantiation.give_back();
+    draft
 }
 
 /// The draft of a program that cannot be started.

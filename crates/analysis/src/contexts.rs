@@ -237,6 +237,16 @@ impl<'a> Instantiation<'a> {
         self.composed = Composed::default();
     }
 
+    /// Gives its memory back on all threads: by one alone that takes a fiftieth of a check.
+    pub fn give_back(self) {
+        let Instantiation { accesses, contexts, index, known_states, .. } = self;
+        let rest = || drop((index, known_states));
+        rayon::join(
+            || accesses.into_par_iter().for_each(drop),
+            || rayon::join(rest, || contexts.into_par_iter().for_each(drop)),
+        );
+    }
+
     /// States that were joined while contexts were followed have come out equal to others.
     fn share_entries(&mut self) {
         self.known_states = FxHashSet::default();

@@ -13,6 +13,7 @@ use crate::contexts::{GuardedAccess, Instantiation};
 use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Interleavings, Orders};
 use crate::owners::{LastOwner, Owners};
+use crate::parts::{KnownWays, Parts};
 use crate::pointsto::{Location, ObjectKind};
 use crate::ranges::{Flows, Ranges};
 use crate::shares::{Handed, Shares};
@@ -64,6 +65,7 @@ pub struct Whole<'a> {
     pub handed: Handed,
     pub drawn: Drawn,
     pub owners: Owners,
+    pub(crate) ways: KnownWays,
 }
 
 pub const DIGESTS: &[&dyn Digest] = &[
@@ -88,6 +90,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &Handoffs,
     &Barriers,
     &Interleavings,
+    &Parts,
 ];
 
 /// The first digest that excludes the pair, by its number in [`DIGESTS`], and why.
@@ -157,6 +160,7 @@ impl<'a> Whole<'a> {
             handed,
             drawn,
             owners: Owners::new(instantiation),
+            ways: KnownWays::default(),
         };
         let roots = 0..instantiation.threads.roots.len() as RootId;
         whole.handles = roots.clone().map(|root| whole.find_handle(root)).collect();
@@ -628,6 +632,11 @@ impl Whole<'_> {
     /// Whether both accesses hold a lock that only one of them can.
     pub fn share_lock(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
         NamedLock.excludes(a, b, self).is_some() || CommonLock.excludes(a, b, self).is_some()
+    }
+
+    /// The same, wherever the two accesses are made.
+    pub fn share_named_lock(&self, a: &GuardedAccess, b: &GuardedAccess) -> bool {
+        NamedLock.excludes(a, b, self).is_some()
     }
 
     /// Whether the root is an OpenMP team that is never two teams at once.

@@ -33,6 +33,8 @@ pub enum Success {
     Always,
     /// The call returned zero (`pthread_mutex_trylock`).
     Zero,
+    /// The call returned zero; where it did not, it returned this number, or the lock is misused.
+    ZeroOr(i64),
     /// The call returned zero, and nothing but misuse makes it return anything else: a caller
     /// that does not look at the result may rely on it (`pthread_mutex_lock`).
     ZeroIfChecked,

@@ -65,8 +65,8 @@ impl Instantiation<'_> {
         ids.sort_by_key(maker);
         let makers: Vec<&[ContextId]> = ids.chunk_by(|a, b| maker(a) == maker(b)).collect();
         // A batch at a time, so that not all contexts' copies are in memory at once.
-        for batch in makers.chunks(BATCH) {
-            let found: Vec<(Vec<GuardedAccess>, bool)> = batch
+        let make = |batch: &[&[ContextId]]| -> Vec<(Vec<GuardedAccess>, bool)> {
+            batch
                 .par_iter()
                 .map(|contexts| {
                     if let Some(known) = known.of(maker(&contexts[0]), self) {
@@ -78,7 +78,9 @@ impl Instantiation<'_> {
                     }
                     (made.into_accesses(), false)
                 })
-                .collect();
+                .collect()
+        };
+        let mut take = |found: Vec<(Vec<GuardedAccess>, bool)>| {
             for (accesses, is_known) in found {
                 match is_known {
                     // Their parts are shared already.
@@ -87,7 +89,13 @@ impl Instantiation<'_> {
                 }
             }
             distinct.rest();
+        };
+        // While the parts of one batch are shared, by one thread alone, the next is made.
+        let mut made = Vec::new();
+        for batch in makers.chunks(BATCH) {
+            made = rayon::join(|| take(std::mem::take(&mut made)), || make(batch)).1;
         }
+        take(made);
         self.accesses = distinct.accesses;
         self.accesses.shrink_to_fit();
     }

@@ -51,6 +51,7 @@ mod notes;
 mod order;
 mod owners;
 mod pairs;
+mod parts;
 mod pointsto;
 mod ranges;
 mod ranking;

@@ -16,6 +16,7 @@
 //! Fences are not looked at: a relaxed store after a release fence counts as weak, too.
 
 use racewarden_ir::{FunctionId, InstId, Op, Program, RmwOp, Value};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::callgraph::effects_of_call;
@@ -42,8 +43,10 @@ struct Weak<'a> {
 
 /// Whether there is any such access.
 pub fn has_weak_access(program: &Program) -> bool {
-    let mut all = program.module.functions.iter().flat_map(|function| &function.instructions);
-    all.any(|inst| weak_place(&inst.op).is_some_and(|weak| weak.reads || weak.writes))
+    program.module.functions.par_iter().any(|function| {
+        let mut all = function.instructions.iter();
+        all.any(|inst| weak_place(&inst.op).is_some_and(|weak| weak.reads || weak.writes))
+    })
 }
 
 pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
@@ -52,15 +55,15 @@ pub fn loosely_published(whole: &Whole<'_>) -> FxHashSet<ObjectId> {
     let mut functions: Vec<FunctionId> = bodies.ids().collect();
     functions.retain(|id| !bodies.is_declaration(*id));
     let mut scan = Scan { whole, functions, accesses: FxHashMap::default() };
-    let mut weak: Vec<(CallSite, Vec<Location>, bool)> = Vec::new();
-    for &id in &scan.functions {
-        for (inst, op) in bodies.scan(id) {
-            if let Some(found) = weak_place(&op).filter(|w| w.reads || w.writes) {
-                let places = scan.points(id, found.address);
-                weak.push(((id, inst), places, found.writes));
-            }
-        }
-    }
+    let weak_of = |&id: &FunctionId| {
+        let scan = &scan;
+        bodies.scan(id).filter_map(move |(inst, op)| {
+            let found = weak_place(&op).filter(|weak| weak.reads || weak.writes)?;
+            Some(((id, inst), scan.points(id, found.address), found.writes))
+        })
+    };
+    let weak: Vec<(CallSite, Vec<Location>, bool)> =
+        scan.functions.par_iter().flat_map_iter(weak_of).collect();
     if weak.is_empty() {
         return FxHashSet::default();
     }
@@ -185,8 +188,9 @@ impl<'a> Scan<'a> {
                 .iter()
                 .any(|at| places.iter().any(|place| may_overlap(*place, POINTER, *at, size.max(1))))
         };
-        let mut found = Vec::new();
-        for &id in &self.functions {
+        // `None` of a function where what it changes is not known.
+        let of = |&id: &FunctionId| {
+            let mut found = Vec::new();
             for (inst, op) in bodies.scan(id) {
                 match &*op {
                     Op::Store { address, size, .. }
@@ -204,8 +208,10 @@ impl<'a> Scan<'a> {
                     _ => {}
                 }
             }
-        }
-        Some(found)
+            Some(found)
+        };
+        let found: Option<Vec<Vec<CallSite>>> = self.functions.par_iter().map(of).collect();
+        Some(found?.concat())
     }
 
     /// Whether every write of the place shares a lock with the read.

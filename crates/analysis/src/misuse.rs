@@ -5,6 +5,7 @@
 //! gets in beside the holder. A thread is blamed only when nothing that it runs may take the lock;
 //! a thread that takes a lock on another path than the one that releases it is not.
 
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use racewarden_finding::AccessKind;
@@ -79,7 +80,7 @@ pub fn overwrites(whole: &Whole<'_>, access: &GuardedAccess) -> bool {
 const SMALLEST_LOCK: u64 = 4;
 
 /// Places of locks as one function takes and releases them.
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct Uses {
     taken: Vec<Location>,
     released: Vec<Location>,
@@ -93,7 +94,11 @@ pub fn foreign_releases(instantiation: &Instantiation<'_>) -> Vec<Location> {
     for context in &instantiation.contexts {
         functions.entry(context.root).or_default().insert(context.function);
     }
-    let mut uses: FxHashMap<FunctionId, Uses> = FxHashMap::default();
+    let mut all: Vec<FunctionId> = functions.values().flatten().copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let of = |&id: &FunctionId| (id, lock_uses(instantiation, id));
+    let uses: FxHashMap<FunctionId, Uses> = all.par_iter().map(of).collect();
     let mut foreign = Vec::new();
     for (root, functions) in functions {
         // A library may export its lock and its unlock as two functions.
@@ -103,10 +108,9 @@ pub fn foreign_releases(instantiation: &Instantiation<'_>) -> Vec<Location> {
         }
         let mut all = Uses::default();
         for function in functions {
-            let own =
-                uses.entry(function).or_insert_with(|| lock_uses(instantiation, function)).clone();
-            all.taken.extend(own.taken);
-            all.released.extend(own.released);
+            let own = &uses[&function];
+            all.taken.extend(&own.taken);
+            all.released.extend(&own.released);
             all.vague |= own.vague;
         }
         if all.vague {

@@ -25,6 +25,12 @@ pub fn checks_errors(program: &Program) -> bool {
     dynamic || checks_by_initializer(program)
 }
 
+/// Whether some mutex may be one that tells of its holder's death.
+pub fn may_be_robust(program: &Program) -> bool {
+    const SETTERS: [&str; 2] = ["pthread_mutexattr_setrobust", "pthread_mutexattr_setrobust_np"];
+    SETTERS.iter().any(|setter| program.module.function_by_symbol(setter).is_some())
+}
+
 /// A mutex initialised statically to check: zero but for its kind.
 fn checks_by_initializer(program: &Program) -> bool {
     const KIND: usize = 16;

@@ -2,6 +2,7 @@
 
 use racewarden_finding::{Engine, Note};
 use racewarden_ir::{Callee, FunctionId, NoteKind, Op, Value};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::bodies::Bodies;
@@ -281,8 +282,9 @@ fn own_passed_on(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>)
 fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Note>) {
     let instantiation = naming.instantiation;
     let bodies = &instantiation.bodies;
-    for id in bodies.ids().filter(|id| reachable[id.index()]) {
-        for (inst, op) in bodies.scan(id) {
+    let ids: Vec<FunctionId> = bodies.ids().filter(|id| reachable[id.index()]).collect();
+    let of = |&id: &FunctionId| {
+        bodies.scan(id).filter_map(move |(inst, op)| {
             let (Op::Load { address, .. }
             | Op::Store { address, .. }
             | Op::AtomicRmw { address, .. }
@@ -290,15 +292,17 @@ fn unknown_pointers(naming: &Naming<'_>, reachable: &[bool], notes: &mut Vec<Not
             | Op::MemSet { to: address, .. }
             | Op::MemCopy { to: address, .. }) = &*op
             else {
-                continue;
+                return None;
             };
-            if is_foreign(bodies, instantiation.effects, id, address, 0)
-                && instantiation.points.value(bodies, id, address).is_empty()
-            {
-                let at = naming.at(id, inst);
-                let text = format!("{at}: nothing is known of where this pointer leads");
-                notes.push(Note::weakens(Engine::Check, text));
-            }
-        }
+            let is_unknown = is_foreign(bodies, instantiation.effects, id, address, 0)
+                && instantiation.points.value(bodies, id, address).is_empty();
+            is_unknown.then_some((id, inst))
+        })
+    };
+    let found: Vec<CallSite> = ids.par_iter().flat_map_iter(of).collect();
+    for (id, inst) in found {
+        let at = naming.at(id, inst);
+        let text = format!("{at}: nothing is known of where this pointer leads");
+        notes.push(Note::weakens(Engine::Check, text));
     }
 }

@@ -27,6 +27,7 @@ use crate::contexts::{ContextId, GuardedAccess};
 use crate::digests::{Digest, Whole};
 use crate::effects::{Effect, Entry, Success};
 use crate::loops::{Induction, induction};
+use crate::parts::Own;
 use crate::pointsto::{CallSite, may_overlap};
 use crate::sym::{Atom, Frame, LOCAL, Sym, SymTable};
 use crate::threads::{MAIN, RootId};
@@ -321,6 +322,24 @@ impl Whole<'_> {
             Number::Round => counter?.1.step.checked_abs()?,
         };
         Some(Numbers { apart, count })
+    }
+
+    /// How far the numbers of the root's threads are apart at least.
+    pub(crate) fn own_numbers(&self, root: RootId, own: Own) -> Option<i64> {
+        let number = match own {
+            Own::Argument | Own::Half => Number::Argument,
+            Own::Round => Number::Round,
+        };
+        let apart = self.numbers(root, number)?.apart;
+        let most = if own == Own::Half { MAX_HALF_STEP } else { LARGE };
+        (1..=most).contains(&apart).then_some(apart)
+    }
+
+    /// What a thread finds so far into the memory that it was started with, when that is a number and
+    /// so often the counter of the loop that creates the threads.
+    pub(crate) fn handed_number(&self, root: RootId, offset: i64, size: u64) -> Option<(i64, i64)> {
+        let (rest, scale) = self.handed(root, offset, size)?;
+        Some((rest.as_constant()?, scale))
     }
 
     /// The first counter of the loop that the threads are created in.

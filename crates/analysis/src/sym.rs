@@ -211,6 +211,8 @@ pub trait Oracle {
     fn is_stable(&self, inst: u32) -> bool;
     /// What the call returns, in terms of its arguments and globals.
     fn result_of(&self, inst: u32) -> Option<Sym>;
+    /// Whether the call returns memory that nobody else knows yet.
+    fn is_fresh(&self, inst: u32) -> bool;
 }
 
 /// Knows nothing but the function itself.
@@ -224,6 +226,83 @@ impl Oracle for Unknowing {
     fn result_of(&self, _: u32) -> Option<Sym> {
         None
     }
+
+    fn is_fresh(&self, _: u32) -> bool {
+        false
+    }
+}
+
+/// Bytes of a pointer.
+const WORD: u64 = 8;
+
+/// Words that a block has stored, for the loads that follow at once (`this->m = m; lock(this->m)`).
+///
+/// Whoever changes such a word in between from another thread races with the store or with the load.
+#[derive(Default)]
+struct Stored {
+    words: Vec<(Sym, Sym)>,
+}
+
+impl Stored {
+    fn at(&self, address: &Sym) -> Option<&Sym> {
+        self.words.iter().find(|(known, _)| known == address).map(|(_, value)| value)
+    }
+
+    /// Whatever may share a byte with the new word is not known any more.
+    fn put(&mut self, address: Sym, size: u64, value: Option<Sym>, oracle: &dyn Oracle) {
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let object = object_of(&address, oracle);
+        self.words.retain(|(known, _)| {
+            let beside = known.terms == address.terms
+                && (known.offset.saturating_add(WORD as i64) <= address.offset
+                    || address.offset.saturating_add(size) <= known.offset);
+            beside
+                || object.as_ref().is_some_and(|object| {
+                    object_of(known, oracle).is_some_and(|other| other != *object)
+                })
+        });
+        if let Some(value) = value
+            && self.words.len() < MAX_STORED
+        {
+            self.words.push((address, value));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+    }
+}
+
+/// The object that an address leads into, by a name that no other object has meanwhile.
+fn object_of(address: &Sym, oracle: &dyn Oracle) -> Option<Atom> {
+    let mut objects = address.terms.iter().map(|(atom, _)| atom).filter(|atom| match atom {
+        Atom::Stack(LOCAL, _) | Atom::Global(_) => true,
+        Atom::Inst(LOCAL, call) => oracle.is_fresh(*call),
+        _ => false,
+    });
+    let first = objects.next()?;
+    objects.next().is_none().then(|| first.clone())
+}
+
+/// Words that are remembered at once.
+const MAX_STORED: usize = 16;
+
+/// Whether the instruction may write memory, or let another thread do so in an orderly way.
+fn may_store(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Load { order: Some(_), .. }
+            | Op::Load { volatile: true, .. }
+            | Op::Store { .. }
+            | Op::AtomicRmw { .. }
+            | Op::CompareExchange { .. }
+            | Op::Fence { .. }
+            | Op::MemCopy { .. }
+            | Op::MemSet { .. }
+            | Op::VaArg { .. }
+            | Op::Call { .. }
+            | Op::Unknown { .. }
+    )
 }
 
 /// The symbolic value of every instruction of one function.
@@ -248,9 +327,12 @@ impl SymTable {
         let mut table = SymTable { values: vec![None; count], copies, bits };
         for &block in &cfg.order {
             let block = &function.blocks[block as usize];
+            let mut stored = Stored::default();
             for inst in block.start.0..block.end.0 {
                 let instruction = &function.instructions[inst as usize];
-                if let Some(value) = table.evaluate(instruction, inst, types, oracle)
+                let found = table.just_stored(&mut stored, &instruction.op, types, oracle);
+                if let Some(value) =
+                    found.or_else(|| table.evaluate(instruction, inst, types, oracle))
                     && value.terms.len() <= MAX_TERMS
                     && value.depth() <= MAX_DEPTH
                     && value.as_atom() != Some(&Atom::Inst(LOCAL, inst))
@@ -260,6 +342,37 @@ impl SymTable {
             }
         }
         table
+    }
+
+    /// What the load finds, where its own thread has just stored it; notes what is stored.
+    fn just_stored(
+        &self,
+        stored: &mut Stored,
+        op: &Op,
+        types: &TypeTable,
+        oracle: &dyn Oracle,
+    ) -> Option<Sym> {
+        match op {
+            Op::Load { address, size: WORD, order: None, volatile: false } => {
+                stored.at(&self.value(address, types)?).cloned()
+            }
+            Op::Store { address, value, size, order: None, volatile: false } => {
+                match self.value(address, types) {
+                    Some(to) => {
+                        let value = (*size == WORD).then(|| self.value(value, types)).flatten();
+                        stored.put(to, *size, value, oracle);
+                    }
+                    None => stored.clear(),
+                }
+                None
+            }
+            op => {
+                if may_store(op) {
+                    stored.clear();
+                }
+                None
+            }
+        }
     }
 
     /// Whether the instruction's value is an atom of its own.

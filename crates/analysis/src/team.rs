@@ -3,8 +3,9 @@
 //! `section`, `lastprivate`).
 //!
 //! All of it holds within one team only: with a team inside a team the same code may run in two at
-//! once, and nothing is excluded. A shared loop or `single` that the team may meet again before
-//! everyone has left it (in a loop of the region) is not followed, nor are tasks. Accesses in
+//! once, and nothing is excluded. A shared loop that the team may meet again before everyone has left it
+//! (in a loop of the region, without a barrier on every way round) is not followed, nor is a `single` in
+//! a loop of the region, nor are tasks. Accesses in
 //! functions that the region calls are told apart by their addresses only.
 
 use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Value};
@@ -206,7 +207,6 @@ fn first_slot(body: &Function, phi: u32) -> Option<InstId> {
 /// Whether the library writes the first round to this slot, in a loop that the team meets once.
 fn lower_bound_of(whole: &Whole<'_>, function: FunctionId, body: &Function, slot: InstId) -> bool {
     let bodies = &whole.instantiation.bodies;
-    let graph = whole.instantiation.graph;
     let mut gives = false;
     for (inst, instruction) in (0u32..).zip(&body.instructions) {
         let Op::Call { callee: Callee::Direct(target), arguments, .. } = &instruction.op else {
@@ -215,18 +215,51 @@ fn lower_bound_of(whole: &Whole<'_>, function: FunctionId, body: &Function, slot
         let name = bodies.symbol(*target);
         let is_slot = |index: usize| arguments.get(index) == Some(&Value::Inst(slot));
         if name.starts_with("__kmpc_for_static_init_") && is_slot(LOWER) {
-            if graph.is_in_cycle(function, inst) {
+            if may_meet_again(whole, function, inst) {
                 return false;
             }
             gives = true;
         }
         gives |= name.starts_with("__kmpc_dispatch_next_") && is_slot(3);
         // A loop given out piece by piece is met where it is set up.
-        if name.starts_with("__kmpc_dispatch_init_") && graph.is_in_cycle(function, inst) {
+        if name.starts_with("__kmpc_dispatch_init_") && may_meet_again(whole, function, inst) {
             return false;
         }
     }
     gives
+}
+
+/// Whether a member may come from the call to the call again without having met a barrier. All members
+/// have left one round of the call at a barrier before any comes to the next.
+fn may_meet_again(whole: &Whole<'_>, function: FunctionId, inst: u32) -> bool {
+    if !whole.instantiation.graph.is_in_cycle(function, inst) {
+        return false;
+    }
+    let bodies = &whole.instantiation.bodies;
+    let (cfg, blocks) = (bodies.cfg(function), bodies.blocks(function));
+    let is_barrier = |at: u32| {
+        let op = bodies.op((function, at));
+        matches!(op.as_deref(), Some(Op::Call { callee: Callee::Direct(target), .. })
+            if bodies.symbol(*target) == "__kmpc_barrier")
+    };
+    let mut seen = vec![false; blocks.len()];
+    let mut open = vec![inst + 1];
+    while let Some(from) = open.pop() {
+        let block = cfg.block_of[from as usize];
+        let end = blocks[block as usize].end.0;
+        match (from..end).find(|at| *at == inst || is_barrier(*at)) {
+            Some(at) if at == inst => return true,
+            Some(_) => continue,
+            None => {}
+        }
+        for &to in &cfg.successors[block as usize] {
+            let start = blocks[to as usize].start.0;
+            if !std::mem::replace(&mut seen[to as usize], true) {
+                open.push(start);
+            }
+        }
+    }
+    false
 }
 
 /// Whether both are done in a part of the region that one member alone runs.

@@ -96,8 +96,9 @@ fn a_recursion_of_hundreds_of_functions_ends() {
 #[test]
 fn loops_with_two_entries_are_followed() {
     let text = HEAD.to_owned()
-        + "static void *work(void *p) {\n  int n = p ? 1 : 0;\n  pthread_mutex_lock(&lock);\n\
-          if (n) goto second;\nfirst:\n  guarded++;\n  if (guarded > 100) goto out;\n\
+        + "int rand(void);\n\
+          static void *work(void *p) {\n  int n = p ? 1 : 0;\n  pthread_mutex_lock(&lock);\n\
+          if (n) goto second;\nfirst:\n  guarded++;\n  if (rand() > 100) goto out;\n\
           second:\n  guarded--;\n  if (guarded < 50) goto first;\nout:\n\
           pthread_mutex_unlock(&lock);\n  bare++;\n  return p;\n}\n"
         + MAIN;

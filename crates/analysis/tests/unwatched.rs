@@ -255,3 +255,31 @@ fn atomic_and_volatile_accesses_are_never_left_out() {
     );
     assert_eq!(found.places, 0);
 }
+
+const TEAM: &str = "static pthread_barrier_t b;\nstatic int threads;\nstatic long count;\nstatic int *table;\n\
+    static void *work(void *p) {\n  long id = (long)p, low = count * id / threads;\n\
+    long high = count * (id + 1) / threads;\n";
+
+const CREATED: &str = "  return 0;\n}\n\
+    int main(int argc, char **argv) {\n  pthread_t team[64];\n  threads = argc + 1;\n\
+    count = 16 * argc;\n  table = calloc(count + 1, sizeof *table);\n\
+    pthread_barrier_init(&b, 0, threads);\n\
+    for (long id = 0; id < threads; id++) pthread_create(&team[id], 0, work, (void *)id);\n\
+    for (long id = 0; id < threads; id++) pthread_join(team[id], 0);\n  return 0;\n}\n";
+
+#[test]
+fn a_part_for_each_thread() {
+    // Beside the element, what leads there: nobody writes that while there are threads.
+    let text = |bound: &str, wait: &str, late: &str, (loops, once): (&str, &str)| {
+        format!(
+            "{HEAD}{TEAM}  for (long i = low; i {bound} high; i++)\n    table[i] = 1; {loops}\n\
+             {wait}\n  if (id == 0)\n    {late} {once}\n{CREATED}"
+        )
+    };
+    let (wait, late) = ("pthread_barrier_wait(&b);", "table[count - 1] = 2;");
+    let safe = text("<", wait, late, ("// OUT 2", "// OUT 3"));
+    assert!(holds(&safe).reasons["part"] > 0);
+    // The loop's accesses meet those of the thread that goes on.
+    holds(&text("<", "", late, ("// IN 1", "// IN 2")));
+    holds(&text("<=", wait, ";", ("// IN 1", "")));
+}

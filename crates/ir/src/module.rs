@@ -40,7 +40,7 @@ pub struct Global {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Initializer {
     pub pointers: Vec<(u64, Value)>,
-    /// The initial bytes when the global is small (up to 64 bytes), pointers as zero.
+    /// The initial bytes when the global is small (up to a kilobyte), pointers as zero.
     pub bytes: Vec<u8>,
 }
 

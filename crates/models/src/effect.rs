@@ -437,6 +437,8 @@ pub enum Success {
     Always,
     /// The result is zero.
     Zero,
+    /// The result is zero, and `EBUSY` otherwise.
+    ZeroOrBusy,
     NonZero,
     /// The result is zero or positive.
     NotNegative,

@@ -74,7 +74,14 @@ void fill(int half) {
     }
 }
 
+static void set(long *to) {
+    *to = 4;
+}
+
 void add(long amount, int mode) {
+    long own;
+    set(&own);
+    @owned@
     if (mode @asks@ 0)
         pthread_mutex_lock(&locks[0]);
     total += amount * @factor@;
@@ -144,7 +151,7 @@ int main(void) {
     ),
 ];
 
-const KNOBS: [(&str, &[&str]); 33] = [
+const KNOBS: [(&str, &[&str]); 34] = [
     ("calculate", &["+", "-", "*"]),
     ("told", &["1", "2"]),
     ("waits", &["!=", "==", "<"]),
@@ -213,6 +220,17 @@ const KNOBS: [(&str, &[&str]); 33] = [
             "uintptr_t spare = (uintptr_t)base; base = (long *)(spare + 0);",
             "uintptr_t spare = (uintptr_t)number; spare ^= 5;",
             "long *spare = base; base = spare;",
+        ],
+    ),
+    (
+        "owned",
+        &[
+            "",
+            "int large = 0; if (own > 3) large = 1;",
+            "if (own > 3) amount = 0;",
+            "if (own > 3) rows++;",
+            "own = 2;",
+            "hits += own;",
         ],
     ),
     ("begins", &["", "local += hits;", "pthread_mutex_lock(&locks[0]); rows--;", "leave();"]),

@@ -125,12 +125,16 @@ fn name_number(name: &str) -> u32 {
     name.bytes().fold(17u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) | 1
 }
 
+/// `EBUSY` of POSIX systems.
+const BUSY: i64 = 16;
+
 /// `gives_up`: the call may fail although everything is in order.
 fn success_of(success: models::Success, gives_up: bool) -> Option<Success> {
     match success {
         models::Success::Zero if !gives_up => Some(Success::ZeroIfChecked),
         models::Success::Always => Some(Success::Always),
         models::Success::Zero => Some(Success::Zero),
+        models::Success::ZeroOrBusy => Some(Success::ZeroOr(BUSY)),
         models::Success::NonZero => Some(Success::NonZero),
         models::Success::NotNegative => None,
     }
@@ -174,6 +178,11 @@ fn convert_one(
             if let Some(success) = success_of(acquire.success, acquire.tries || acquire.timed)
                 && !optimistic
             {
+                // Whoever finds that the holder of a robust mutex has died has an answer more.
+                let success = match success {
+                    Success::ZeroOr(_) if crate::mutexes::may_be_robust(program) => Success::Zero,
+                    success => success,
+                };
                 let mode = match acquire.mode {
                     models::Mode::Read => LockMode::Read,
                     models::Mode::Write => LockMode::Write,

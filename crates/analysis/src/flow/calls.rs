@@ -514,6 +514,7 @@ impl Flow<'_> {
                 (Fact::Equals(0), Fact::Differs(0))
             }
             Success::NonZero => (Fact::Differs(0), Fact::Equals(0)),
+            Success::ZeroOr(failed) => (Fact::Equals(0), Fact::Equals(failed)),
         };
         let result = self.syms.inst(inst);
         for path in std::mem::take(paths) {

@@ -127,6 +127,20 @@ impl Oracle for FunctionOracle<'_> {
         }
         (self.summaries)(*target)?.result.clone()
     }
+
+    fn is_fresh(&self, inst: u32) -> bool {
+        let Op::Call { callee: Callee::Direct(target), .. } =
+            &self.function.instructions[inst as usize].op
+        else {
+            return false;
+        };
+        match self.env.effects.of(*target) {
+            Some(effects) => {
+                effects.iter().any(|effect| matches!(effect, Effect::Allocate { out: None, .. }))
+            }
+            None => (self.summaries)(*target).is_some_and(|summary| summary.returns_fresh),
+        }
+    }
 }
 
 /// The summary of `id`, given those of its callees.

@@ -30,12 +30,19 @@ pub struct Phases {
     alone: FxHashMap<RootId, Vec<bool>>,
     /// They are a team's, whose tasks end with a phase.
     pub of_team: bool,
+    /// What is waited at.
+    pub event: Event,
 }
 
 /// The nodes of two threads that one phase has.
 type Round = (Vec<bool>, Vec<bool>);
 
 impl Phases {
+    /// Whether these are phases of all threads of the root.
+    pub fn has(&self, root: RootId) -> bool {
+        self.rounds.contains_key(&(root, root))
+    }
+
     pub fn separates(&self, a: &Stand, b: &Stand) -> bool {
         let Some(rounds) = self.rounds.get(&(a.root, b.root)) else { return false };
         let is_alone = |stand: &Stand| {
@@ -102,7 +109,7 @@ fn barrier(whole: &Whole<'_>, facts: &Facts, place: Location) -> Option<Phases> 
         let timeline = facts.timelines.get(&root)?;
         alone.insert(root, serial_nodes(whole, timeline, &event, &mut tables));
     }
-    Some(Phases { rounds, alone, of_team: false })
+    Some(Phases { rounds, alone, of_team: false, event })
 }
 
 /// Nodes behind a branch that is taken only when the wait just before it returned
@@ -158,7 +165,8 @@ fn teams(whole: &Whole<'_>, facts: &Facts) -> Option<Phases> {
             rounds.insert((*root, *root), found);
         }
     }
-    (!rounds.is_empty()).then(|| Phases { rounds, alone: FxHashMap::default(), of_team: true })
+    let alone = FxHashMap::default();
+    (!rounds.is_empty()).then_some(Phases { rounds, alone, of_team: true, event: Event::Team })
 }
 
 /// What two threads may run at once, round by round.

@@ -172,9 +172,9 @@ pub(super) struct Scan<'a> {
     /// Objects that something writes which is not followed.
     tainted: FxHashSet<ObjectId>,
     /// Calls that wait for a count, with where that is.
-    awaited: Vec<(CallSite, Location)>,
+    pub(super) awaited: Vec<(CallSite, Location)>,
     /// Calls that wait for a word to change, with the value that must not be there.
-    changes: Vec<(CallSite, Location, Content)>,
+    pub(super) changes: Vec<(CallSite, Location, Content)>,
     /// Instructions whose result is compared with a constant.
     pub(super) compared: FxHashSet<CallSite>,
     /// Semaphores that have a name outside of the program.

@@ -6,20 +6,19 @@
 //! and the store. What serves so excludes like a word that is taken by compare-and-exchange
 //! ([`super::exclusive`]), and comes after the other thread's section by the lock itself.
 
-use racewarden_ir::{Callee, FunctionId, Op};
+use racewarden_ir::{FunctionId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Facts;
 use super::events::{Event, Look, LookKind, Word, Write, WriteKind};
 use super::exclusive::{Exclusive, Step, balance, fresh_edges, users};
 use super::handoff::Tables;
+use super::sections::may_release;
 use super::timeline::{Branch, NodeId};
 use super::values::Content;
-use crate::callgraph::effects_of_call;
 use crate::cfg::Cfg;
 use crate::contexts::GuardedAccess;
 use crate::digests::Whole;
-use crate::effects::Effect;
 use crate::pointsto::CallSite;
 
 pub fn guarded_word(
@@ -210,24 +209,6 @@ impl Section<'_> {
         if (self.barred)(inst) {
             return true;
         }
-        let instantiation = self.whole.instantiation;
-        let site = (self.function, inst);
-        let Some(op) = instantiation.bodies.op(site) else { return true };
-        let Op::Call { callee, .. } = &*op else { return matches!(&*op, Op::Unknown { .. }) };
-        let Callee::Direct(target) = callee else { return true };
-        if instantiation.effects.of(*target).is_none() {
-            return true;
-        }
-        effects_of_call(instantiation.effects, instantiation.points, site, callee).any(|effect| {
-            !matches!(
-                effect,
-                Effect::Access { .. }
-                    | Effect::AccessInside { .. }
-                    | Effect::Assume { .. }
-                    | Effect::NoReturn
-                    | Effect::Allocate { .. }
-                    | Effect::Returns { .. }
-            )
-        })
+        may_release(self.whole.instantiation, (self.function, inst))
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! What the two threads do to such words is executed in every order, with the values that the words
 //! have then: a branch on a value that was read goes where that value leads, every other branch goes
-//! both ways. Two accesses that no reachable pair of places has together are never made at once.
+//! both ways. What is stored may be computed from what was read; a value that grows past a few is any
+//! value. Where both threads would be inside of sections of one lock ([`super::sections`]) they never are.
+//! Two accesses that no reachable pair of places has together are never made at once.
 //!
 //! Sound for words whose accesses are all sequentially consistent, or are all made under one lock: a
 //! program whose sequentially consistent executions have no race has no other executions (C11 7.17.3,
@@ -11,15 +13,19 @@
 //! else writes the words while they run; that one begins later or waits for something else is not
 //! looked at, so that there are more orders than the program has, never fewer.
 //!
-//! Not seen: words that are counted up or down, arrays of words, more than two threads.
+//! Not seen: arrays of words, more than two threads.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use racewarden_ir::{AtomicOrder, CompareOp, Function, FunctionId, InstId, Op, TypeTable, Value};
+use racewarden_ir::{
+    AtomicOrder, CompareOp, Function, FunctionId, InstId, Op, RmwOp, TypeTable, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Word, Write, WriteKind};
 use super::guarded::never_at_once;
+use super::sections::{Exclusions, Sections};
 use super::timeline::{Branch, NodeId, Timeline};
 use super::values::{self, Content};
 use super::{Facts, Stand, is_single};
@@ -38,6 +44,8 @@ const MAX_NODES: usize = 600;
 const MAX_STATES: usize = 60_000;
 /// Where a thread is before it does anything.
 const NOT_BEGUN: NodeId = NodeId::MAX;
+/// Numbers that a word may count to before it may hold any.
+const MAX_COUNTED: i64 = 8;
 /// Computations between a value that was read and a branch on it.
 const MAX_DEPTH: u8 = 8;
 
@@ -66,6 +74,7 @@ struct Side<'a> {
     timeline: &'a Timeline,
     /// Where in a state each value is.
     slots: FxHashMap<CallSite, usize>,
+    sections: Sections,
 }
 
 struct Run<'a> {
@@ -74,8 +83,10 @@ struct Run<'a> {
     /// The number in [`Events::words`](super::events::Events) of each word that is followed.
     words: Vec<u32>,
     sides: [Side<'a>; 2],
+    roots: (RootId, RootId),
     /// How many values a state has.
     size: usize,
+    exclusions: RefCell<Exclusions>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -105,7 +116,11 @@ impl<'a> Run<'a> {
             return None;
         }
         let mut size = words.len();
-        let mut sides = timelines.map(|timeline| Side { timeline, slots: FxHashMap::default() });
+        let mut sides = timelines.map(|timeline| Side {
+            timeline,
+            slots: FxHashMap::default(),
+            sections: Sections::new(whole, facts, timeline),
+        });
         for side in &mut sides {
             side.slots = followed(whole, facts, &words, side.timeline);
             for slot in side.slots.values_mut() {
@@ -113,7 +128,17 @@ impl<'a> Run<'a> {
             }
             size += side.slots.len();
         }
-        Some(Run { whole, facts, words, sides, size })
+        Some(Run { whole, facts, words, sides, roots, size, exclusions: RefCell::default() })
+    }
+
+    /// Whether both would be inside of sections of one lock.
+    fn excludes(&self, at: [NodeId; 2]) -> bool {
+        let [first, second] = [0, 1].map(|side| self.sides[side].sections.behind(at[side]));
+        let (Some(first), Some(second)) = (first, second) else { return false };
+        let mut exclusions = self.exclusions.borrow_mut();
+        first.iter().all(|a| {
+            second.iter().all(|b| exclusions.exclude(self.whole, self.facts, self.roots, (*a, *b)))
+        })
     }
 
     /// All places that the two threads may be at together.
@@ -133,7 +158,7 @@ impl<'a> Run<'a> {
             found.insert((state.at[0], state.at[1]));
             for side in 0..2 {
                 for next in self.steps(side, &state) {
-                    if !seen.contains(&next) {
+                    if !seen.contains(&next) && !self.excludes(next.at) {
                         if seen.len() == MAX_STATES {
                             return None;
                         }
@@ -229,8 +254,10 @@ impl<'a> Run<'a> {
         let writes: Vec<&Write> = word.writes.iter().filter(|write| write.site == site).collect();
         // What the word holds afterwards, and whether a compare-and-exchange took place.
         let mut outcomes: Vec<(Option<u64>, Option<bool>)> = Vec::new();
+        let body = self.whole.instantiation.bodies.of(site.0);
+        let look = Look { run: self, side, function: site.0, body, state };
         for write in &writes {
-            let new = bits_of(write.value);
+            let new = bits_of(write.value).or_else(|| look.written(site.1, word.size, old));
             match write.kind {
                 WriteKind::CompareExchange(expected) => {
                     outcomes.push((old, Some(false)));
@@ -297,6 +324,26 @@ impl Look<'_> {
         }
     }
 
+    /// What the instruction leaves in a word of this size that held `old`.
+    fn written(&self, inst: u32, size: u64, old: Option<u64>) -> Option<u64> {
+        let new = match &self.body.instructions[inst as usize].op {
+            Op::Store { value, .. } => self.value(value, MAX_DEPTH)?,
+            Op::AtomicRmw { op, value, .. } => {
+                let operand = self.value(value, MAX_DEPTH)?;
+                match op {
+                    RmwOp::Xchg => operand,
+                    RmwOp::Add => old?.wrapping_add(operand),
+                    RmwOp::Sub => old?.wrapping_sub(operand),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        let unused = 64u32.checked_sub(8 * u32::try_from(size).ok()?)?;
+        let signed = ((new << unused) as i64) >> unused;
+        (-MAX_COUNTED..=MAX_COUNTED).contains(&signed).then_some((new << unused) >> unused)
+    }
+
     fn computed(&self, inst: u32, depth: u8) -> Option<u64> {
         let instruction = &self.body.instructions[inst as usize];
         let types = self.types();
@@ -345,16 +392,15 @@ fn type_of(body: &Function, value: &Value) -> Option<racewarden_ir::TypeId> {
 
 /// Whether all that is done to the word is done in one order that all threads agree on.
 fn is_sequential(whole: &Whole<'_>, facts: &Facts, word: &Word) -> bool {
-    let is_constant = |write: &Write| {
-        let known = matches!(write.value, Some(Content::Bits(_)));
-        let kind = match write.kind {
-            WriteKind::Store | WriteKind::Exchange => true,
-            WriteKind::CompareExchange(expected) => bits_of(expected).is_some(),
-            _ => false,
-        };
-        known && kind
+    let is_known = |write: &Write| match write.kind {
+        WriteKind::Store | WriteKind::Exchange => write.value != Some(Content::Address),
+        WriteKind::CompareExchange(expected) => {
+            bits_of(expected).is_some() && bits_of(write.value).is_some()
+        }
+        WriteKind::Other => true,
+        WriteKind::CountDown(_) | WriteKind::Set(_) | WriteKind::Keep(_) => false,
     };
-    if bits_of(word.initial).is_none() || !word.writes.iter().all(is_constant) {
+    if bits_of(word.initial).is_none() || !word.writes.iter().all(is_known) {
         return false;
     }
     let orders = word.writes.iter().map(|write| write.order);
@@ -439,7 +485,9 @@ fn followed(
                 let Op::Phi { incoming } = &instruction.op else { continue };
                 let followed = |inst: u32| found.contains_key(&(function, inst));
                 let stems = |value: &Value| stems_from(body, value, &followed, MAX_DEPTH);
-                if incoming.iter().any(|edge| stems(&edge.value)) {
+                // Where control came from is told by constants, too (`break` out of a scope).
+                let told = incoming.iter().all(|edge| matches!(edge.value, Value::Int { .. }));
+                if told || incoming.iter().any(|edge| stems(&edge.value)) {
                     let next = found.len();
                     found.entry((function, inst)).or_insert(next);
                 }

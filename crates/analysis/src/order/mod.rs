@@ -15,8 +15,11 @@ mod guarded;
 mod handoff;
 mod initial;
 mod interleaving;
+mod monitors;
 mod overlaps;
+mod sections;
 mod settled;
+mod steps;
 mod tally;
 mod tickets;
 mod timeline;
@@ -57,6 +60,7 @@ struct Facts {
     handoffs: Vec<handoff::Handoff>,
     tallies: Vec<tally::Tally>,
     exclusives: Vec<exclusive::Exclusive>,
+    monitors: Vec<monitors::Monitor>,
     barriers: Vec<barriers::Phases>,
     places: Places,
     interleavings: interleaving::Known,
@@ -70,6 +74,33 @@ impl Orders {
     /// Words that hold one number for as long as anybody but their maker knows them.
     pub fn constants(&self, whole: &Whole<'_>) -> &FxHashMap<(Location, u64), u64> {
         &self.facts.get_or_init(|| Facts::new(whole)).events.constants
+    }
+
+    /// Whether a barrier lies between the two places, to which the threads of one root come by these
+    /// calls.
+    pub fn in_phases(
+        &self,
+        whole: &Whole<'_>,
+        root: RootId,
+        a: &[CallSite],
+        b: &[CallSite],
+    ) -> bool {
+        let facts = self.facts.get_or_init(|| Facts::new(whole));
+        !facts.barriers.is_empty() && steps::are_in_phases(facts, root, a, b)
+    }
+
+    /// Whether two threads of the root that are at these places at once are in one round of the loop
+    /// that begins there, in the function that they start in.
+    pub fn in_step(
+        &self,
+        whole: &Whole<'_>,
+        root: RootId,
+        header: CallSite,
+        is_in_loop: &dyn Fn(u32) -> bool,
+        (a, b): (&[CallSite], &[CallSite]),
+    ) -> bool {
+        let facts = self.facts.get_or_init(|| Facts::new(whole));
+        !facts.barriers.is_empty() && steps::are_in_step(facts, root, header, is_in_loop, (a, b))
     }
 
     /// The two accesses on their threads' timelines, with what is known of those.
@@ -98,12 +129,17 @@ impl Digest for Exclusives {
     }
 
     fn excludes(&self, a: &GuardedAccess, b: &GuardedAccess, whole: &Whole<'_>) -> Option<String> {
-        let (facts, x, y) =
-            whole.orders.stands(a, b, whole, |facts| !facts.exclusives.is_empty())?;
-        facts.exclusives.iter().any(|word| word.covers(&x) && word.covers(&y)).then(|| {
-            "both accesses are made while holding a word or semaphore that only one thread can \
-             hold"
-                .to_owned()
+        let any = |facts: &Facts| !facts.exclusives.is_empty() || !facts.monitors.is_empty();
+        let (facts, x, y) = whole.orders.stands(a, b, whole, any)?;
+        if facts.exclusives.iter().any(|word| word.covers(&x) && word.covers(&y)) {
+            return Some(
+                "both accesses are made while holding a word or semaphore that only one thread can \
+                 hold"
+                    .to_owned(),
+            );
+        }
+        facts.monitors.iter().any(|monitor| monitor.excludes(&x, &y)).then(|| {
+            "one thread has to wait while a word or count says that the other is there".to_owned()
         })
     }
 }
@@ -237,6 +273,7 @@ impl Facts {
         facts.handoffs = handoff::find(whole, &facts);
         facts.tallies = tally::find(whole, &facts);
         facts.exclusives = exclusive::find(whole, &facts);
+        facts.monitors = monitors::find(whole, &facts);
         facts.barriers = barriers::find(whole, &facts);
         facts
     }

@@ -49,6 +49,10 @@ impl Oracle for Settled<'_> {
     fn result_of(&self, _: u32) -> Option<Sym> {
         None
     }
+
+    fn is_fresh(&self, _: u32) -> bool {
+        false
+    }
 }
 
 impl Settled<'_> {

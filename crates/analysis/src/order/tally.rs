@@ -181,13 +181,13 @@ fn gate(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StepKind {
-    amount: i64,
+pub(super) struct StepKind {
+    pub amount: i64,
     /// A plain load and store, which a lock must keep together.
-    locked: bool,
+    pub locked: bool,
 }
 
-fn step_of(whole: &Whole<'_>, word: &Word, write: &Write) -> Option<StepKind> {
+pub(super) fn step_of(whole: &Whole<'_>, word: &Word, write: &Write) -> Option<StepKind> {
     let signed = |value: &Value| match value {
         Value::Int { bits, .. } if *bits != 0 && *bits < 1 << 31 => Some(*bits as i64),
         // Minus one, as wide as the word.

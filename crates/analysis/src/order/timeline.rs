@@ -2,13 +2,14 @@
 //!
 //! Functions that contain such events, or call one that does, are expanded at each call; all others
 //! stay calls. A node is a run of instructions that starts at an event, at a call that is expanded
-//! (or the instruction after it) or at the head of a block: the event comes first, the rest of the
-//! node after it. An access has every node where it may happen, whatever the calling context.
+//! (or the instruction after it), at a call that releases a lock or at the head of a block: the event
+//! comes first, the rest of the node after it. An access has every node where it may happen, whatever the calling context.
 
 use racewarden_ir::{FunctionId, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Events};
+use super::sections::releases;
 use crate::contexts::Instantiation;
 
 pub type NodeId = u32;
@@ -36,7 +37,7 @@ pub struct Node {
 }
 
 /// A block's way to a successor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Branch {
     pub block: u32,
     pub to: u32,
@@ -182,7 +183,9 @@ impl Builder<'_> {
                 let list = targets.get(&inst).map(Vec::as_slice).unwrap_or_default();
                 let expanded = list.iter().any(|target| self.events.is_inside(*target));
                 let event = self.events.at(function, inst);
-                if (event.is_some() || expanded) && inst > range.start.0 {
+                let op = bodies.op((function, inst));
+                let ends_section = releases(self.instantiation, op.as_deref());
+                if (event.is_some() || expanded || ends_section) && inst > range.start.0 {
                     self.timeline.nodes[current as usize].end = inst;
                     let next = self.node(function, inst, None);
                     links.push((current, next));
@@ -195,7 +198,7 @@ impl Builder<'_> {
                 for target in list.iter().filter(|target| !self.events.is_inside(**target)) {
                     self.timeline.calls.entry(*target).or_default().push(current);
                 }
-                let unwind = match bodies.op((function, inst)).as_deref() {
+                let unwind = match op.as_deref() {
                     Some(Op::Call { invoke: Some((_, unwind)), .. }) => Some(unwind.0),
                     Some(Op::Call { .. }) => {
                         throws.push(current);

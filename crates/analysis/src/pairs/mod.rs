@@ -203,11 +203,7 @@ fn search(accesses: &[GuardedAccess], whole: &Whole<'_>, tells_reasons: bool) ->
     let (index, vague) = search.index();
     let objects: Vec<(ObjectId, Found)> = index
         .into_par_iter()
-        .map(|(object, cells)| {
-            let mut cells: Vec<Cell> = cells.into_values().collect();
-            cells.sort_by_key(|cell| (cell.location, cell.size));
-            (object, search.object(object, &cells))
-        })
+        .map(|(object, cells)| (object, search.object(object, &cells)))
         .collect();
     let mut pairs = Pairs { vague, ..Pairs::default() };
     let mut all = search.nothing();
@@ -264,7 +260,8 @@ fn thinned(mut found: Vec<((SpotId, SpotId), Best)>) -> (Vec<Best>, u64) {
     (found.into_iter().map(|(_, best)| best).collect(), left_out)
 }
 
-type Index = BTreeMap<ObjectId, FxHashMap<(Location, u64), Cell>>;
+/// The objects in order, with their cells in the order of places and sizes.
+type Index = Vec<(ObjectId, Vec<Cell>)>;
 
 impl Search<'_> {
     fn access(&self, number: u32) -> &GuardedAccess {
@@ -284,37 +281,49 @@ impl Search<'_> {
     /// The bundles by object and place, and how many accesses may be to anything.
     fn index(&self) -> (Index, u64) {
         let blob = self.whole.instantiation.points.blob().object;
-        let mut index = Index::new();
-        let mut vague = 0;
-        for (id, bundle) in (0..).zip(&self.bundles.list) {
+        let vague = |bundle: &Bundle| {
             let sample = self.access(self.reaches.sample[bundle.reach as usize]);
-            let Bundle { guard, read_count, write_count, .. } = *bundle;
-            for &location in sample.locations.iter() {
-                if location.object == blob {
-                    vague += read_count + write_count;
+            let to_blob = sample.locations.iter().filter(|at| at.object == blob).count() as u64;
+            to_blob * (bundle.read_count + bundle.write_count)
+        };
+        let places = |id: BundleId| {
+            let sample = self.access(self.reaches.sample[self.bundle(id).reach as usize]);
+            let indexed = sample.locations.iter().filter(|at| self.is_indexed(at.object));
+            indexed.map(move |at| (*at, sample.size, id))
+        };
+        let vague = self.bundles.list.par_iter().map(vague).sum();
+        let ids = (0..self.bundles.list.len() as BundleId).into_par_iter();
+        let mut all: Vec<(Location, u64, BundleId)> = ids.flat_map_iter(places).collect();
+        all.par_sort_unstable();
+        let objects: Vec<&[(Location, u64, BundleId)]> =
+            all.chunk_by(|a, b| a.0.object == b.0.object).collect();
+        let index = objects.into_par_iter().map(|own| (own[0].0.object, self.cells_of(own)));
+        (index.collect(), vague)
+    }
+
+    /// The cells of one object, of its places with sizes and bundles in order.
+    fn cells_of(&self, places: &[(Location, u64, BundleId)]) -> Vec<Cell> {
+        let cells = places.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        cells
+            .map(|own| {
+                let (location, size, _) = own[0];
+                let mut cell = Cell { location, size, guards: Vec::new() };
+                for &(_, _, id) in own {
+                    let Bundle { guard, read_count, write_count, .. } = *self.bundle(id);
+                    // Bundles come in the order of their guards.
+                    if cell.guards.last().is_none_or(|last| last.guard != guard) {
+                        let (bundles, read_count, write_count) = (Vec::new(), 0, 0);
+                        cell.guards.push(Guarded { guard, bundles, read_count, write_count });
+                    }
+                    if let Some(last) = cell.guards.last_mut() {
+                        last.bundles.push(id);
+                        last.read_count += read_count;
+                        last.write_count += write_count;
+                    }
                 }
-                if !self.is_indexed(location.object) {
-                    continue;
-                }
-                let size = sample.size;
-                let cell = index
-                    .entry(location.object)
-                    .or_default()
-                    .entry((location, size))
-                    .or_insert_with(|| Cell { location, size, guards: Vec::new() });
-                // Bundles come in the order of their guards.
-                if cell.guards.last().is_none_or(|last| last.guard != guard) {
-                    let (bundles, read_count, write_count) = (Vec::new(), 0, 0);
-                    cell.guards.push(Guarded { guard, bundles, read_count, write_count });
-                }
-                if let Some(last) = cell.guards.last_mut() {
-                    last.bundles.push(id);
-                    last.read_count += read_count;
-                    last.write_count += write_count;
-                }
-            }
-        }
-        (index, vague)
+                cell
+            })
+            .collect()
     }
 
     /// What is known before anything was looked at.

@@ -3,8 +3,8 @@
 //! They know a function by its summary, by instructions that they look at, and by what they find when they go
 //! through all functions for calls, atomic operations and uses of addresses
 //! ([`Bodies::scan`](crate::bodies::Bodies::scan)). An edit is quiet when what was looked at is what it was,
-//! and when what was added or taken away only computes numbers, branches, and keeps numbers in variables
-//! whose address nobody takes.
+//! and when what was added or taken away only computes numbers, branches, reads numbers from variables of the
+//! function, and keeps numbers in those whose address nobody takes.
 
 use std::hash::Hash;
 
@@ -76,13 +76,17 @@ impl Edit<'_> {
     /// Whether the instructions, this one before and that one now, do the same: with all that they take but
     /// details when it is `exactly`, else with all but numbers, which computations may make otherwise.
     fn is_same(&self, (here, there): (usize, usize), exactly: bool) -> bool {
-        let back = self.matches.1;
-        let old_number = |inst: u32| back.get(inst as usize).copied().filter(|old| *old != NONE);
+        let (forth, back) = self.matches;
+        let matched = |list: &[u32], inst: u32| {
+            list.get(inst as usize).copied().filter(|other| *other != NONE)
+        };
+        let old_number = |inst: u32| matched(back, inst);
+        let own_number = |inst: u32| matched(forth, inst).map(|_| inst);
         let plain = match &self.now.inst(there).op {
             Op::Call { callee: Callee::Direct(target), .. } => (self.is_plain)(*target),
             _ => false,
         };
-        let before = self.before.identity(here, &|inst| Some(inst), (exactly, plain));
+        let before = self.before.identity(here, &own_number, (exactly, plain));
         before.is_some() && before == self.now.identity(there, &old_number, (exactly, plain))
     }
 }
@@ -146,7 +150,13 @@ impl Body<'_> {
         let numbers = || own.op.operands().into_iter().all(|value| self.is_number(value));
         match &own.op {
             Op::Alloca { .. } => private[inst],
-            Op::Load { address, .. } | Op::Store { address, .. } => is_private(address),
+            // Others may write there; whether they do is told by points-to sets and the summary, which are
+            // compared, and who goes through all functions does not ask for plain reads of numbers.
+            Op::Load { address: Value::Inst(slot), order: None, volatile: false, .. } => {
+                self.is_number_type(own.ty)
+                    && matches!(self.function.inst(*slot).op, Op::Alloca { .. })
+            }
+            Op::Store { address, .. } => is_private(address),
             Op::Binary { .. }
             | Op::FNeg { .. }
             | Op::Cast { .. }
@@ -182,7 +192,7 @@ impl Body<'_> {
             // Another computation, or another way, says nothing of which kind it is.
             return Some(bytes.digest());
         }
-        self.kind(&own.op, exactly, &mut bytes);
+        self.kind(&own.op, number, exactly, &mut bytes)?;
         self.class(own.ty).hash(&mut bytes);
         for operand in own.op.operands() {
             match !exactly && self.is_number(operand) {
@@ -209,31 +219,35 @@ impl Body<'_> {
         names.hash(bytes);
     }
 
-    /// All of the operation but what it takes and where control goes.
-    fn kind(&self, op: &Op, exactly: bool, bytes: &mut Bytes) {
+    /// All of the operation but what it takes. Where control goes, and where it comes from, is told by the
+    /// first instructions of blocks that have numbers, and only when it is `exactly`; `None` where a block
+    /// has none.
+    fn kind(
+        &self,
+        op: &Op,
+        number: &dyn Fn(u32) -> Option<u32>,
+        exactly: bool,
+        bytes: &mut Bytes,
+    ) -> Option<()> {
         let mut bare = op.clone();
         bare.operands_mut().into_iter().for_each(|operand| *operand = Value::Null);
         if let Some(name) = bare.name_mut() {
             self.module.name_text(*name).hash(bytes);
             *name = NameId(0);
         }
-        let nowhere = BlockId(0);
-        match &mut bare {
-            Op::Call { callee, invoke, .. } => {
-                if let Callee::Direct(target) = callee {
-                    self.module.name_text(self.module.function(*target).name).hash(bytes);
-                    *target = FunctionId(0);
-                }
-                if !exactly && invoke.is_some() {
-                    *invoke = Some((nowhere, nowhere));
-                }
+        if let Op::Call { callee: Callee::Direct(target), .. } = &mut bare {
+            self.module.name_text(self.module.function(*target).name).hash(bytes);
+            *target = FunctionId(0);
+        }
+        for block in blocks(&mut bare) {
+            if exactly {
+                let own = self.function.blocks.get(block.index())?;
+                (own.start.0..own.end.0).find_map(number)?.hash(bytes);
             }
-            Op::Phi { incoming } if !exactly => {
-                incoming.iter_mut().for_each(|edge| edge.block = nowhere);
-            }
-            _ => {}
+            *block = BlockId(0);
         }
         bare.hash(bytes);
+        Some(())
     }
 
     /// A type as far as it can be told from modules with other numbers.
@@ -274,5 +288,76 @@ impl Body<'_> {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// The blocks that an operation names.
+fn blocks(op: &mut Op) -> Vec<&mut BlockId> {
+    match op {
+        Op::Jump { to } => vec![to],
+        Op::Branch { then, otherwise, .. } => vec![then, otherwise],
+        Op::Switch { cases, default, .. } => {
+            cases.iter_mut().map(|edge| &mut edge.block).chain([default]).collect()
+        }
+        Op::Phi { incoming } => incoming.iter_mut().map(|edge| &mut edge.block).collect(),
+        Op::Call { invoke: Some((normal, unwind)), .. } => vec![normal, unwind],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::takeover::alignment::aligned;
+
+    const HEAD: &str = "type ty0 = void\ntype ty1 = int 32\ntype ty2 = pointer\ntype ty3 = int 1\n\
+        global @g0 \"x\" external ty2 size 8 = [] bytes \"0000000000000000\"\n\
+        function fn0 \"f\" external ty1 () {\nbb0:\n %0: ty2 = alloca 4, 1:ty1, \"own\"\n \
+        %1: ty0 = store @g0, %0, 8\n";
+
+    /// Whether nobody can tell the second body from the first when these instructions were looked at.
+    fn is_quiet(before: &str, now: &str, insts: &[u32]) -> bool {
+        let [before, now] = [before, now].map(|body| {
+            racewarden_ir::parse(&format!("{HEAD}{body}\n}}\n")).expect("it is well formed")
+        });
+        let body = |module| Body { function: Module::function(module, FunctionId(0)), module };
+        let (before, now) = (body(&before), body(&now));
+        let (forth, back) = aligned((before.function, before.module), (now.function, now.module));
+        let looks = Looks { insts: insts.to_vec(), ..Looks::default() };
+        Edit { before, now, matches: (&forth, &back), looks: &looks, is_plain: &|_| false }
+            .is_quiet()
+    }
+
+    const PLAIN: &str = " %2: ty0 = jump bb1\nbb1:\n %3: ty1 = load %0, 4\n %4: ty0 = return %3";
+
+    /// As above, with a branch by what is read.
+    fn branching(read: &str) -> String {
+        format!(
+            " %2: ty0 = jump bb1\nbb1:\n %3: ty1 = {read}\n %4: ty3 = icmp sgt %3, 5:ty1\n \
+             %5: ty0 = branch %4, bb2, bb3\nbb2:\n %6: ty0 = jump bb3\nbb3:\n \
+             %7: ty1 = load %0, 4\n %8: ty0 = return %7"
+        )
+    }
+
+    #[test]
+    fn a_function_may_read_its_own_numbers_and_branch_by_them() {
+        assert!(is_quiet(PLAIN, &branching("load %0, 4"), &[2]));
+        assert!(is_quiet(&branching("load %0, 4"), PLAIN, &[2]));
+        assert!(!is_quiet(PLAIN, &branching("load @g0, 4"), &[]));
+        assert!(!is_quiet(PLAIN, &branching("load %0, 4 volatile"), &[]));
+        assert!(!is_quiet(PLAIN, &branching("load %0, 4 acquire"), &[]));
+    }
+
+    #[test]
+    fn where_control_goes_is_told_when_it_was_looked_at() {
+        let leading = |to: &str| {
+            format!(
+                " %2: ty0 = jump {to}\nbb1:\n %3: ty1 = load %0, 4\n %4: ty0 = jump bb2\nbb2:\n \
+                 %5: ty1 = load %0, 4\n %6: ty0 = return %5"
+            )
+        };
+        assert!(is_quiet(&leading("bb1"), &leading("bb2"), &[]));
+        assert!(!is_quiet(&leading("bb1"), &leading("bb2"), &[2]));
+        assert!(is_quiet(&leading("bb1"), &leading("bb1"), &[2]));
     }
 }

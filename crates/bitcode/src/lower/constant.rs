@@ -6,7 +6,7 @@ use super::ModuleLowering;
 use crate::raw::{LLVMOpcode, LLVMTypeKind, LLVMValueKind, Ty, Val};
 
 /// Globals up to this size keep their initial bytes.
-const SMALL_GLOBAL: u64 = 64;
+const SMALL_GLOBAL: u64 = 1024;
 
 /// Constant aggregates longer than this are not spelled out as operands; no front end makes them.
 const LONG_AGGREGATE: u32 = 4096;

@@ -6,7 +6,7 @@ void *first(void *unused) {
   return 0;
 }
 void *second(void *unused) {
-  y = 1; // NORACE alarm(static): handles are not followed through copies
+  y = 1; // NORACE
   return 0;
 }
 int main(void) {

@@ -1,0 +1,27 @@
+// The threads are started again before they have ended.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static int threads;
+static long count;
+static pthread_barrier_t barrier;
+static int *table;
+static void *work(void *argument) {
+  long id = (long)argument;
+  long low = count * id / threads, high = count * (id + 1) / threads;
+  for (long i = low; i < high; i++)
+    for (int k = 0; k < 3; k++) table[3 * i + k] = k; // RACE!
+  return 0;
+}
+int main(int argc, char **argv) {
+  pthread_t team[64];
+  threads = argc + 1;
+  count = 16 * argc;
+  table = calloc(count * 8, sizeof *table);
+  pthread_barrier_init(&barrier, 0, threads);
+  for (int time = 0; time < 2; time++)
+    for (long id = 0; id < threads; id++)
+      pthread_create(&team[time * threads + id], 0, work, (void *)id);
+  for (long id = 0; id < threads; id++) pthread_join(team[id], 0);
+  return 0;
+}

@@ -1,0 +1,24 @@
+// The element after the one that was dealt out.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static int threads;
+static long count;
+static pthread_barrier_t barrier;
+static int *table;
+static void *work(void *argument) {
+  long id = (long)argument;
+  for (long i = 0; i < count; i++)
+    if (i % threads == id) table[i] = table[i + 1]; // RACE!
+  return 0;
+}
+int main(int argc, char **argv) {
+  pthread_t team[64];
+  threads = argc + 1;
+  count = 16 * argc;
+  table = calloc(count * 8, sizeof *table);
+  pthread_barrier_init(&barrier, 0, threads);
+  for (long id = 0; id < threads; id++) pthread_create(&team[id], 0, work, (void *)id);
+  for (long id = 0; id < threads; id++) pthread_join(team[id], 0);
+  return 0;
+}
