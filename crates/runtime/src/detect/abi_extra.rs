@@ -7,7 +7,8 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::engine::{self, Kind, enter};
+use super::engine::{Kind, enter};
+use super::incoming;
 use crate::common::tls;
 use crate::interceptor;
 
@@ -16,12 +17,12 @@ macro_rules! unaligned {
         interceptor! {$(
             fn $load(address: *const $int) -> $int {
                 let pc = tls::caller();
-                engine::access_range(address as usize, std::mem::size_of::<$int>(), Kind::READ, pc);
+                incoming::access_range(address as usize, std::mem::size_of::<$int>(), Kind::READ, pc);
                 address.read_unaligned()
             }
             fn $store(address: *mut $int, value: $int) {
                 let pc = tls::caller();
-                engine::access_range(address as usize, std::mem::size_of::<$int>(), Kind::WRITE, pc);
+                incoming::access_range(address as usize, std::mem::size_of::<$int>(), Kind::WRITE, pc);
                 address.write_unaligned(value)
             }
         )*}

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use super::chains::PLACE;
 use super::engine::{self, Kind};
+use super::incoming;
 use crate::real;
 
 /// The return address says where the access is.
@@ -65,15 +66,19 @@ macro_rules! access {
     ($($name:ident, $placed:ident, $with_pc:ident => $size:literal, $kind:expr;)*) => {$(
         const _: () = {
             unsafe extern "C" fn body(address: usize, pc: usize) {
-                engine::access::<$size>(address, $kind, pc);
+                incoming::access::<$size>(address, $kind, pc);
+            }
+
+            unsafe extern "C" fn untold(address: usize, pc: usize) {
+                incoming::access_untold::<$size>(address, $kind, pc);
             }
 
             keeping_stub!($name, body, take_caller);
-            keeping_stub!($placed, body, mark_place);
+            keeping_stub!($placed, untold, mark_place);
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
-                engine::access::<$size>(address, $kind, pc);
+                incoming::access::<$size>(address, $kind, pc);
             }
         };
     )*};
@@ -107,7 +112,7 @@ macro_rules! pairs {
     ($($name:ident, $placed:ident, $with_pc:ident => $kind:expr;)*) => {$(
         const _: () = {
             unsafe extern "C" fn body(address: usize, pc: usize) {
-                engine::access_pair(address, $kind, pc);
+                incoming::access_pair(address, $kind, pc);
             }
 
             keeping_stub!($name, body, take_caller);
@@ -115,7 +120,7 @@ macro_rules! pairs {
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $with_pc(address: usize, pc: usize) {
-                engine::access_pair(address, $kind, pc);
+                incoming::access_pair(address, $kind, pc);
             }
         };
     )*};
@@ -154,12 +159,12 @@ access! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_read_range_pc(address: usize, size: usize, pc: usize) {
-    engine::access_range(address, size, Kind::READ, pc);
+    incoming::access_range(address, size, Kind::READ, pc);
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_write_range_pc(address: usize, size: usize, pc: usize) {
-    engine::access_range(address, size, Kind::WRITE, pc);
+    incoming::access_range(address, size, Kind::WRITE, pc);
 }
 
 #[unsafe(naked)]
@@ -183,7 +188,7 @@ unsafe extern "C" fn vptr_update(slot: *const usize, value: usize, pc: usize) {
     // could see; anything else is a write that a virtual call elsewhere would notice.
     // SAFETY: the instrumented store to `slot` comes right after this call.
     let kind = if unsafe { slot.read() } == value { Kind::READ } else { Kind::WRITE };
-    engine::access::<8>(slot as usize, kind, pc);
+    incoming::access::<8>(slot as usize, kind, pc);
 }
 
 #[unsafe(naked)]
@@ -193,7 +198,7 @@ unsafe extern "C" fn __tsan_vptr_update() {
 }
 
 unsafe extern "C" fn vptr_read(slot: usize, pc: usize) {
-    engine::access::<8>(slot, Kind::READ, pc);
+    incoming::access::<8>(slot, Kind::READ, pc);
 }
 
 #[unsafe(naked)]
@@ -234,8 +239,8 @@ unsafe extern "C" fn tsan_memcpy(
     size: usize,
     pc: usize,
 ) -> *mut c_void {
-    engine::access_range(from as usize, size, Kind::READ, pc);
-    engine::access_range(to as usize, size, Kind::WRITE, pc);
+    incoming::access_range(from as usize, size, Kind::READ, pc);
+    incoming::access_range(to as usize, size, Kind::WRITE, pc);
     // SAFETY: the program's own call, unchanged; overlapping is allowed here.
     unsafe { real!(memmove: fn(*mut c_void, *const c_void, usize) -> *mut c_void)(to, from, size) }
 }
@@ -246,7 +251,7 @@ unsafe extern "C" fn tsan_memset(
     size: usize,
     pc: usize,
 ) -> *mut c_void {
-    engine::access_range(to as usize, size, Kind::WRITE, pc);
+    incoming::access_range(to as usize, size, Kind::WRITE, pc);
     // SAFETY: the program's own call, unchanged.
     unsafe { real!(memset: fn(*mut c_void, c_int, usize) -> *mut c_void)(to, value, size) }
 }

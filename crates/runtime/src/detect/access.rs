@@ -16,11 +16,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{self, EPOCH, LOCK, Record, WRITE};
+use super::cell::{EPOCH, LOCK, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
 use super::granule::{self, GROUP, Locked};
 use super::lean;
+use super::repeat;
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::step::{self, is_said, says};
@@ -102,12 +103,11 @@ fn is_any_range_said(address: usize, size: usize, new: u64) -> bool {
     true
 }
 
-/// An access to one granule, `new` being its cell with its bytes, its site still left out, when it
-/// has one.
+/// An access to one granule, `new` being its cell when it has one.
 #[inline]
 pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &Access) {
     if let Some(new) = new
-        && remember(thread, granule, new, access.pc)
+        && remember(thread, granule, new)
     {
         return;
     }
@@ -119,9 +119,11 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 /// Doing without the lock, as TSan does, was measured: it saves a twentieth, and loses a record when two
 /// threads come at the same instant.
 #[inline(always)]
-pub fn remember(thread: &mut Thread, granule: Granule, new: u64, pc: usize) -> bool {
-    let Some(site) = cell::site_bits(thread.site(pc)) else { return false };
-    step::advance(thread, &mut Locked::new(granule), new | site)
+pub fn remember(thread: &mut Thread, granule: Granule, new: u64) -> bool {
+    let mut locked = Locked::new(granule);
+    repeat::repeat(thread, granule, locked.is_alone(), new)
+        || repeat::repeat_in_node(thread, granule, new)
+        || step::advance(thread, &mut locked, new)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -131,10 +133,8 @@ pub fn sweep(
     chunk: &'static Chunk,
     range: std::ops::Range<usize>,
     new: u64,
-    pc: usize,
 ) -> usize {
-    let Some(site) = cell::site_bits(thread.site(pc)) else { return range.start };
-    let new = new | site | BYTES;
+    let new = new | BYTES;
     // What the last granule had and got.
     let mut memo = ((0, 0), (new, 0));
     let mut at = range.start;
@@ -146,30 +146,58 @@ pub fn sweep(
             continue;
         }
         let mut locked = Locked::new(shadow::granule_at(chunk, at));
-        // A group whose granules all are as the last one was goes where that went.
-        if end - at == GROUP && locked.set_group_if(memo.0, memo.1) {
-            at = end;
-            continue;
-        }
-        for (index, [first, second]) in group.iter().enumerate() {
-            let before = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed) & !LOCK);
-            if says(before.0, new) {
+        // Groups whose granules all are as the last one was go where that went.
+        if at.is_multiple_of(GROUP) {
+            let done = locked.set_groups_if(memo.0, memo.1, range.end - at);
+            if done > 0 {
+                at += done;
                 continue;
             }
-            locked.turn_to(shadow::granule_at(chunk, at + index));
-            if memo.0 != before {
-                match lean::again(before, new).or_else(|| step::next(thread, before, new)) {
-                    Some(after) => memo = (before, after),
-                    None if is_said(&locked.granule(), new) => continue,
-                    None if step::advance(thread, &mut locked, new) => continue,
-                    None => return at + index,
-                }
-            }
-            locked.set(memo.1.0, memo.1.1);
+        }
+        if let Err(stop) = sweep_group(thread, &mut locked, chunk, at..end, new, &mut memo) {
+            return stop;
         }
         at = end;
     }
     range.end
+}
+
+/// Granules of one group, one by one. When one needs more, that is the error.
+#[inline(always)]
+fn sweep_group(
+    thread: &mut Thread,
+    locked: &mut Locked,
+    chunk: &'static Chunk,
+    range: std::ops::Range<usize>,
+    new: u64,
+    memo: &mut ((u64, u64), (u64, u64)),
+) -> Result<(), usize> {
+    for at in range {
+        let granule = shadow::granule_at(chunk, at);
+        let first = granule.first().load(Ordering::Relaxed);
+        let before = (first, granule.second().load(Ordering::Relaxed) & !LOCK);
+        if says(first, new) {
+            continue;
+        }
+        locked.turn_to(granule);
+        if memo.0 != before {
+            let has_more = (before.0 | before.1) & TAG != 0;
+            let after = match has_more {
+                false => lean::again(before, new),
+                true if repeat::repeat(thread, granule, locked.is_alone(), new) => continue,
+                true if repeat::repeat_in_node(thread, granule, new) => continue,
+                true => None,
+            };
+            match after.or_else(|| step::next(thread, before, new)) {
+                Some(after) => *memo = (before, after),
+                None if is_said(&granule, new) => continue,
+                None if step::advance(thread, locked, new) => continue,
+                None => return Err(at),
+            }
+        }
+        locked.set(memo.1.0, memo.1.1);
+    }
+    Ok(())
 }
 
 /// The slow path: judge, remember, report.

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::engine::{self, Kind};
-use super::{heap, locks, modules};
+use super::{heap, incoming, locks, modules};
 use crate::common::futex::{futex_wait, futex_wake};
 use crate::common::tls;
 use crate::interceptor;
@@ -108,10 +108,10 @@ interceptor! {
     fn __tsan_external_register_tag(_kind: *const c_char) -> *mut c_void { std::ptr::null_mut() }
     fn __tsan_external_assign_tag(_address: usize, _tag: *mut c_void) {}
     fn __tsan_external_read(address: usize, pc: usize, _tag: *mut c_void) {
-        engine::access_range(address, 1, Kind::READ, pc)
+        incoming::access_range(address, 1, Kind::READ, pc)
     }
     fn __tsan_external_write(address: usize, pc: usize, _tag: *mut c_void) {
-        engine::access_range(address, 1, Kind::WRITE, pc)
+        incoming::access_range(address, 1, Kind::WRITE, pc)
     }
     fn __tsan_flush_memory() {}
     fn __tsan_init() {

@@ -103,6 +103,14 @@ struct Chain {
     next: AtomicU32,
 }
 
+/// Which of its function's places this is, if it is one in that function at all: programs may leave functions
+/// in ways of their own, and then the number is too large.
+#[inline(always)]
+pub fn number_of_place(callee: u32, place: usize) -> Option<u32> {
+    let first = (callee & !DESCRIBED).wrapping_add(size_of::<Function>() as u32);
+    (place & PLACE != 0).then(|| (place as u32).wrapping_sub(first))
+}
+
 /// Sites that a cell or a report can name.
 const MOST_SITES: u32 = 1 << 31;
 
@@ -230,18 +238,12 @@ impl Chains {
         None
     }
 
-    /// The site of a numbered place in the function that the chain's last call entered. `None` for other
-    /// addresses, and when it is not in that function: programs may leave functions in ways of their own.
-    #[inline(always)]
-    pub fn site_of_place(&self, chain: u32, callee: u32, place: usize) -> Option<u32> {
-        let number = (place as u32)
-            .wrapping_sub(callee & !DESCRIBED)
-            .wrapping_sub(size_of::<Function>() as u32);
-        // Chain 0, and those of functions without a description, have no places.
+    /// The first site of the places in the function that the chain's last call entered, and how many there are: none
+    /// for chain 0, and for functions without a description.
+    pub fn sites_of(&self, chain: u32) -> (u32, u32) {
         let chain = self.chain(chain);
         let first = chain.first.load(Ordering::Relaxed);
-        let places = chain.end.load(Ordering::Relaxed) - first;
-        (number < places && place & PLACE != 0).then(|| first + number)
+        (first, chain.end.load(Ordering::Relaxed) - first)
     }
 
     /// The site of an access in the chain, at this address in the code or this place.

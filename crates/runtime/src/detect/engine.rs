@@ -12,7 +12,7 @@ use super::access::{self, Access};
 use super::clock::Clocks;
 use super::thread::REGISTRY;
 pub use super::thread::Thread;
-use super::{cell, intern, lean, options, report, shadow, signals, step, sync};
+use super::{cell, intern, options, report, shadow, signals, step, sync};
 use crate::common::futex::raw_syscall;
 use crate::common::tls;
 
@@ -118,6 +118,13 @@ pub fn enter() -> Option<Guard> {
     Some(Guard { thread: unsafe { &mut *thread } })
 }
 
+/// The calling thread, which is inside the runtime already.
+#[inline(always)]
+pub fn inside() -> Guard {
+    // SAFETY: whoever went inside has a state, and refers to it no more.
+    Guard { thread: unsafe { &mut *(tls::state() as *mut Thread) } }
+}
+
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
 pub fn is_initialized() -> bool {
@@ -159,180 +166,6 @@ pub fn yield_now() {
     unsafe { raw_syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
 }
 
-/// An access of at most 8 bytes, in one granule or two.
-#[inline(always)]
-pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
-    let offset = address & 7;
-    if let Some(granule) = shadow::existing(address)
-        && offset + SIZE <= 8
-    {
-        let now = tls::now() as u64;
-        let new = now | write_bit(kind) | ((1u64 << SIZE) - 1) << offset;
-        if now != 0 && is_known(granule, new) {
-            return;
-        }
-        return match SIZE {
-            8 => access_one(granule, address, new, pc),
-            _ => access_more(granule, address, new, pc),
-        };
-    }
-    access_two(address, SIZE, kind, pc);
-}
-
-/// Whether a thread that has an epoch has said as much.
-#[inline(always)]
-fn is_known(granule: shadow::Granule, new: u64) -> bool {
-    step::says(granule.first().load(Ordering::Relaxed), new)
-        || granule.has_more() && is_among_more(granule, new)
-}
-
-/// As [`is_known`], where there are more than two cells. What is remembered takes many more registers than what is
-/// only looked at, so this is no part of that.
-#[inline(never)]
-fn is_among_more(granule: shadow::Granule, new: u64) -> bool {
-    // SAFETY: a thread that has an epoch has a state, and this only reads what the thread itself writes.
-    if unsafe { (*(tls::state() as *const Thread)).seen.has(granule, new) } {
-        return true;
-    }
-    let is_said = step::is_said(&granule, new);
-    // Cells beside are found as soon as what is noted.
-    if is_said && granule.has_node() {
-        note_seen(granule, new);
-    }
-    is_said
-}
-
-#[inline(never)]
-fn note_seen(granule: shadow::Granule, new: u64) {
-    if let Some(mut thread) = enter() {
-        thread.seen.note(granule, new);
-    }
-}
-
-#[inline(always)]
-fn write_bit(kind: Kind) -> u64 {
-    if kind.is_write() { cell::WRITE } else { 0 }
-}
-
-/// An access that lies across two granules, or where there was none before.
-#[inline(never)]
-fn access_two(address: usize, size: usize, kind: Kind, pc: usize) {
-    let (offset, middle) = (address & 7, (address & !7) + 8);
-    let (Some(first), Some(second)) = (shadow::existing(address), shadow::existing(middle)) else {
-        return access_slow(address, size, kind, pc);
-    };
-    let bytes = ((1u64 << size) - 1) << offset;
-    let now = tls::now() as u64;
-    let access = |granule: shadow::Granule, address: usize, bytes: u64| {
-        let new = now | write_bit(kind) | bytes;
-        if now == 0 || !is_known(granule, new) {
-            access_more(granule, address, new, pc);
-        }
-    };
-    access(first, address, bytes & cell::BYTES);
-    if bytes >> 8 != 0 {
-        access(second, middle, bytes >> 8);
-    }
-}
-
-/// A plain access to a whole granule that exists, `new` being its cell without the site.
-#[inline(never)]
-fn access_one(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
-    if !access_leanly([(granule, new)], pc) {
-        access_more(granule, address, new, pc);
-    }
-}
-
-/// Whether the access could be dealt with in the short way; its cells lack the site.
-#[inline(always)]
-fn access_leanly<const N: usize>(parts: lean::Parts<N>, pc: usize) -> bool {
-    if !lean::may_do(&parts) || tls::now() == 0 || tls::depth() != 0 {
-        return false;
-    }
-    // SAFETY: a thread that has an epoch has a state, and as in [`enter`] nobody else refers to it.
-    let thread = unsafe { &mut *(tls::state() as *mut Thread) };
-    let site = if thread.is_special() { None } else { thread.known_site(pc) };
-    let Some(site) = site.and_then(cell::site_bits) else { return false };
-    let rest = thread.now & cell::LEVEL | site;
-    tls::set_depth(1);
-    let done = lean::step(thread, parts, rest);
-    tls::set_depth(0);
-    if thread.signals.any() {
-        deliver_now(thread);
-    }
-    done
-}
-
-#[cold]
-#[inline(never)]
-fn deliver_now(thread: &mut Thread) {
-    signals::deliver_pending(thread);
-}
-
-/// A plain access to a granule that exists, in other ways than the short one.
-#[inline(never)]
-fn access_more(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
-    // Where random accesses go, all of these are far away: fetched together, they are waited for once.
-    granule.fetch();
-    let watched = new & cell::EPOCH != 0;
-    let Some(mut thread) = enter() else { return };
-    let new = new | thread.now & cell::LEVEL;
-    if !watched || thread.is_special() || !access::remember(&mut thread, granule, new, pc) {
-        access_odd(thread, address, new, pc);
-    }
-}
-
-/// An access that needs the full check.
-#[cold]
-#[inline(never)]
-fn access_odd(mut thread: Guard, address: usize, new: u64, pc: usize) {
-    let size = (new & cell::BYTES).count_ones() as usize;
-    let kind = if new & cell::WRITE != 0 { Kind::WRITE } else { Kind::READ };
-    check_range(&mut thread, address, size, kind, pc);
-}
-
-#[inline(never)]
-fn access_slow(address: usize, size: usize, kind: Kind, pc: usize) {
-    if let Some(mut thread) = enter() {
-        check_range(&mut thread, address, size, kind, pc);
-    }
-}
-
-/// An access of 16 bytes, as vector code makes.
-#[inline(always)]
-pub fn access_pair(address: usize, kind: Kind, pc: usize) {
-    let new = tls::now() as u64 | write_bit(kind) | cell::BYTES;
-    if address & 7 == 0
-        && let (Some(first), Some(second)) =
-            (shadow::existing(address), shadow::existing(address + 8))
-    {
-        if first.is_grouped_with(&second) && access_leanly([(first, new), (second, new)], pc) {
-            return;
-        }
-        access_unless_said(first, address, new, pc);
-        return access_unless_said(second, address + 8, new, pc);
-    }
-    access_range(address, 16, kind, pc);
-}
-
-#[inline(never)]
-fn access_unless_said(granule: shadow::Granule, address: usize, new: u64, pc: usize) {
-    if new & cell::EPOCH == 0 || !is_known(granule, new) {
-        access_one(granule, address, new, pc);
-    }
-}
-
-pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {
-    let now = tls::now() as u64;
-    if now != 0 && !kind.is_atomic() && access::is_range_said(address, size, now | write_bit(kind))
-    {
-        return;
-    }
-    if let Some(mut thread) = enter() {
-        check_range(&mut thread, address, size, kind, pc);
-    }
-}
-
 /// Checks every granule of the range, with the bytes of it that are accessed.
 pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind, pc: usize) {
     let ignored = if kind.is_write() { thread.ignore_writes } else { thread.ignore_reads };
@@ -342,7 +175,11 @@ pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind,
     }
     let end = address.wrapping_add(size);
     let mut at = address;
-    let mut cell = access::cell_of(thread, kind);
+    // What has no room in a cell is checked in full.
+    let site = cell::site_bits(thread.site(pc));
+    let cell_now =
+        |thread: &Thread| site.and_then(|site| Some(access::cell_of(thread, kind)? | site));
+    let mut cell = cell_now(thread);
     while at < end {
         let Some(granule) = shadow::granule(at) else { return };
         if let Some(new) = cell
@@ -351,7 +188,7 @@ pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind,
         {
             let first = granule.index();
             let last = (first + (end - at) / 8).min(shadow::GRANULES);
-            let stop = access::sweep(thread, granule.chunk, first..last, new, pc);
+            let stop = access::sweep(thread, granule.chunk, first..last, new);
             at += (stop - first) * 8;
             if stop == last {
                 continue;
@@ -369,7 +206,7 @@ pub fn check_range(thread: &mut Thread, address: usize, size: usize, kind: Kind,
         };
         // After a stop of the sweep, too: the granule that it stopped at.
         if let Some(granule) = shadow::granule(at) {
-            cell = cell.or_else(|| access::cell_of(thread, kind));
+            cell = cell.or_else(|| cell_now(thread));
             access::check(thread, granule, cell.map(|cell| cell | mask), &access);
         }
         at = next;

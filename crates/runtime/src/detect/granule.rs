@@ -132,9 +132,21 @@ impl Locked {
         self.granule.first().store(first, Ordering::Release);
     }
 
+    /// What a [`Quick`] began.
+    #[inline(always)]
+    pub fn taken(granule: Granule, quick: Quick) -> Locked {
+        Locked { granule, alone: quick.alone }
+    }
+
     #[inline(always)]
     pub fn granule(&self) -> Granule {
         self.granule
+    }
+
+    /// Whether nobody needs the lock there.
+    #[inline(always)]
+    pub fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// Goes on with another granule of the same group.
@@ -144,25 +156,32 @@ impl Locked {
         self.granule = granule;
     }
 
-    /// Brings all granules of the group, whose first one this is, from one pair of cells to another; when they all
-    /// have that pair.
+    /// Brings groups, the first of which starts with this granule, from one pair of cells to another, as long as all
+    /// of their granules have that pair: this group alone under its lock, and all of the region where the thread is
+    /// alone. Returns how many granules that was, of so many at the most.
     #[inline(always)]
-    pub fn set_group_if(&mut self, before: (u64, u64), after: (u64, u64)) -> bool {
-        let cells: &[[AtomicU64; 2]; GROUP] = self.granule.group();
-        // The lock's bits stand in the first and second granule, and do not count.
-        let odd = cells.iter().fold(0, |odd, [first, second]| {
-            odd | first.load(Ordering::Relaxed) ^ before.0
-                | (second.load(Ordering::Relaxed) ^ before.1) & !LOCK
-        });
-        if odd != 0 {
-            return false;
-        }
+    pub fn set_groups_if(&mut self, before: (u64, u64), after: (u64, u64), most: usize) -> usize {
         let bit = if self.alone { 0 } else { LOCK };
-        for (at, [first, second]) in cells.iter().enumerate() {
-            second.store(after.1 | if at < 2 { bit } else { 0 }, Ordering::Release);
-            first.store(after.0, Ordering::Release);
+        let first = self.granule.index();
+        let room = if self.alone { REGION_GRANULES - first % REGION_GRANULES } else { GROUP };
+        let (groups, _) = self.granule.next(room.min(most)).as_chunks::<GROUP>();
+        let mut done = 0;
+        for cells in groups {
+            // The lock's bits stand in the first and second granule, and do not count.
+            let odd = cells.iter().fold(0, |odd, [first, second]| {
+                odd | first.load(Ordering::Relaxed) ^ before.0
+                    | (second.load(Ordering::Relaxed) ^ before.1) & !LOCK
+            });
+            if odd != 0 {
+                break;
+            }
+            for (at, [first, second]) in cells.iter().enumerate() {
+                second.store(after.1 | if at < 2 { bit } else { 0 }, Ordering::Release);
+                first.store(after.0, Ordering::Release);
+            }
+            done += GROUP;
         }
-        true
+        done
     }
 
     /// The cells beside, which are the granule's when its first one is tagged.
@@ -323,6 +342,12 @@ impl Quick {
         }
         unlock(granule.lock());
         None
+    }
+
+    /// Whether nobody needs the lock there.
+    #[inline(always)]
+    pub fn is_alone(self) -> bool {
+        self.alone
     }
 
     /// Changes a granule of the group.

@@ -17,6 +17,7 @@ const OFTEN: u32 = 64;
 const SETS: usize = 256;
 const ENTRIES: usize = 512;
 const JOINED: usize = 32768;
+const LATEST: usize = 1024;
 const RECENT: usize = 32;
 
 /// The granule's cells before, and the new cell.
@@ -43,8 +44,10 @@ struct Set {
 pub struct Memo {
     /// What became of two cells lately: key and result. Few, because they are looked at all the time.
     recent: [(Key, (u64, u64)); RECENT],
-    /// Sites that were joined lately: what names them, and the site that stands for both.
+    /// Sites that were joined lately: what names them, and the site that stands for both. Those of the last
+    /// few moments once more, where the cache has them.
     joined: [(u64, u32); JOINED],
+    latest: [(u64, u32); LATEST],
     entries: [Entry; ENTRIES],
     sets: [Set; SETS],
 }
@@ -57,12 +60,16 @@ impl Memo {
         let added = newer & !older & BYTES;
         let sites = u64::from(old) << 22 | u64::from(new);
         let key = sites << 16 | (older & BYTES) << 8 | added;
-        let at = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - JOINED.ilog2());
-        let known = &mut self.joined[at as usize];
-        if known.0 != key {
-            *known = (key, joined::join(old, older & BYTES, new, added)?);
+        let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let latest = &mut self.latest[(mixed >> (64 - LATEST.ilog2())) as usize];
+        if latest.0 != key {
+            let known = &mut self.joined[(mixed >> (64 - JOINED.ilog2())) as usize];
+            if known.0 != key {
+                *known = (key, joined::join(old, older & BYTES, new, added)?);
+            }
+            *latest = *known;
         }
-        Some(known.1)
+        Some(latest.1)
     }
 
     #[inline(always)]

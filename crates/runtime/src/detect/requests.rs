@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char};
 
 use super::engine::{self, Kind, check_range, enter};
-use super::{access, heap, locks, sync};
+use super::{access, heap, incoming, locks, sync};
 use crate::common::tls;
 use crate::interceptor;
 
@@ -22,7 +22,7 @@ interceptor! {
             (false, true) => Kind::ATOMIC_READ,
             (true, true) => Kind::ATOMIC_WRITE,
         };
-        engine::access_range(address, size, kind, pc);
+        incoming::access_range(address, size, kind, pc);
     }
     fn __racewarden_request(arguments: *const usize, default: usize) -> usize {
         let pc = tls::caller();

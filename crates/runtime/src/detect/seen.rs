@@ -6,6 +6,7 @@
 //! goes on is only taken away when the memory becomes new. Then all threads forget, by a number that everyone looks
 //! at: granules with many cells become new so seldom that it does not matter which they were.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::cell::{BYTES, WRITE};
@@ -72,6 +73,37 @@ impl Seen {
             self.entries.fill(0);
             self.round = 1;
         }
+    }
+}
+
+/// Whether it pays to look for what was said already, before the granule is locked: where threads read
+/// the same again and again, nearly always; where segments are short, hardly ever.
+pub struct Looks(Cell<u8>);
+
+impl Looks {
+    /// One look that finds something saves as much as this many cost that find nothing.
+    const WORTH: u8 = 8;
+    const MOST: u8 = 64;
+
+    pub const fn new() -> Looks {
+        Looks(Cell::new(Self::MOST))
+    }
+
+    #[inline(always)]
+    pub fn pays(&self) -> bool {
+        self.0.get() > 0
+    }
+
+    /// A look was in vain.
+    #[inline(always)]
+    pub fn failed(&self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+
+    /// A look found something, or would have.
+    #[inline(always)]
+    pub fn paid(&self) {
+        self.0.set((self.0.get() + Self::WORTH).min(Self::MOST));
     }
 }
 

@@ -170,10 +170,10 @@ impl Granule {
         self.everyones().load(Ordering::Relaxed) & LOCK != 0
     }
 
-    /// The cells of all granules that share the lock.
+    /// The cells of this granule and those behind it in its chunk, so many in all.
     #[inline(always)]
-    pub fn group(&self) -> &'static [[AtomicU64; 2]; GROUP] {
-        &self.chunk.cells.as_chunks::<GROUP>().0[self.index / GROUP]
+    pub fn next(&self, count: usize) -> &'static [[AtomicU64; 2]] {
+        &self.chunk.cells[self.index..self.index + count]
     }
 
     /// Whether the next granule shares the lock.

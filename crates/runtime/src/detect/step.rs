@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{self, BLOCK, BYTES, CLASS, DEED, EPOCH, IDENTITY, LOCK, WRITE};
+use super::cell::{self, BLOCK, BYTES, CLASS, EPOCH, IDENTITY, LOCK, WRITE};
 use super::engine::Thread;
 use super::granule::{self, Locked, MOST_CELLS, More};
 use super::segments;
@@ -101,10 +101,21 @@ fn is_past(thread: &mut Thread, cell: u64) -> bool {
     if (cell ^ thread.now) & BLOCK == 0 {
         return true;
     }
+    is_known_past(&thread.past, cell) || is_found_past(thread, cell)
+}
+
+/// Whether a cell is known to be ordered before now without asking the clocks.
+#[inline(always)]
+pub fn is_known_past(past: &Pasts, cell: u64) -> bool {
     let block = cell::block_of(cell);
-    let known = thread.past[block % PASTS];
+    let known = past[block % PASTS];
     known.0 as usize == block && cell::number_of(cell) <= u64::from(known.1)
-        || is_found_past(thread, cell)
+}
+
+/// Whether two accesses must be ordered.
+#[inline(always)]
+fn conflict(cell: u64, new: u64) -> bool {
+    cell & new & BYTES != 0 && (cell | new) & WRITE != 0 && cell & new & ATOMIC == 0
 }
 
 /// What is left of a remembered cell (0: nothing) once `new` is remembered too, as part of `whole`.
@@ -115,8 +126,7 @@ fn rest_of(thread: &mut Thread, cell: u64, new: u64, whole: u64) -> Option<u64> 
         return Some(cell);
     }
     if !is_past(thread, cell) {
-        let conflict = (cell | new) & WRITE != 0 && cell & new & ATOMIC == 0;
-        return (!conflict).then_some(cell);
+        return (!conflict(cell, new)).then_some(cell);
     }
     let redundant = !new & cell & WRITE == 0 && new & ATOMIC & !cell == 0;
     if !redundant {
@@ -154,7 +164,8 @@ pub fn two(thread: &mut Thread, first: u64, second: u64, new: u64) -> After {
     }
 }
 
-/// The granule's next cells, under its lock. Returns whether the access is dealt with.
+/// The granule's next cells, under its lock, where [`repeat`](super::repeat) is not enough. Returns whether
+/// the access is dealt with.
 #[inline(always)]
 pub fn advance(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let (first, second) = (locked.first(), locked.second());
@@ -226,21 +237,14 @@ fn grow(thread: &mut Thread, locked: &mut Locked, new: u64, [whole, one, other]:
     locked.set(whole, shared);
 }
 
-/// The place among cells that are all of the thread's own where the same deed of an earlier segment is,
-/// when nothing of this segment could be made one with it: it only has to be put in that one's place.
+/// Whether the cells together say what `new` would.
 #[inline(always)]
-fn same_earlier(thread: &Thread, cells: impl Iterator<Item = u64>, new: u64) -> Option<usize> {
-    let mut found = None;
-    for (at, cell) in cells.enumerate().filter(|(_, cell)| *cell != 0) {
-        let differs = cell ^ new;
-        if differs & BLOCK != 0 && !thread.has_block(cell::block_of(cell)) || differs & CLASS == 0 {
-            return None;
-        }
-        if differs & DEED == 0 {
-            found = Some(at);
-        }
+fn is_said_among(thread: &Thread, cells: impl Iterator<Item = u64>, new: u64) -> bool {
+    let is_said = is_all(cells.fold(0, |all, cell| all | said_by(cell, new)), new);
+    if is_said {
+        thread.looks.paid();
     }
-    found
+    is_said
 }
 
 /// Two cells, and up to two beside.
@@ -249,10 +253,7 @@ fn four(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
     let first = locked.first() & !TAG;
     let [third, fourth] = locked.beside();
     let mut cells = [first, locked.second(), third, fourth];
-    if let Some(at) = same_earlier(thread, cells.into_iter(), new) {
-        // What was newest stays where the fast path looks.
-        cells[..=at].rotate_right(1);
-        locked.set_beside(new, cells[1], &cells[2..]);
+    if is_said_among(thread, cells.into_iter(), new) {
         return true;
     }
     let mut whole = new;
@@ -291,13 +292,11 @@ fn many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         }
         More::List(_) => return false,
     };
-    if granule::is_owned(second)
-        && let Some(at) = same_earlier(thread, [first].into_iter().chain(more.iter().copied()), new)
-    {
-        if let Some(at) = at.checked_sub(1) {
-            node.set(at, first);
+    let cells = [first].into_iter().chain(more.iter().copied());
+    if is_said_among(thread, cells, new) {
+        if new & ATOMIC == 0 {
+            thread.seen.note(locked.granule(), new & (EPOCH | BYTES | WRITE));
         }
-        locked.set(new, second);
         return true;
     }
     let mut joined = None;

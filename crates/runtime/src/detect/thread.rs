@@ -4,11 +4,11 @@ use std::cell::UnsafeCell;
 
 use super::alone;
 use super::cell::{self, LEVEL, LEVELS};
-use super::chains::CHAINS;
+use super::chains::{self, CHAINS};
 use super::clock::{Clock, Clocks};
 use super::intern::{self, LOCKSETS, READ_MODE};
 use super::memo::Memo;
-use super::seen::Seen;
+use super::seen::{Looks, Seen};
 use super::segments;
 use super::shadow::{self, SLOTS};
 use crate::common::futex::SpinLock;
@@ -56,6 +56,18 @@ impl Call {
     }
 }
 
+/// The sites of the places in a call's function, once its chain is known: the first one's, and how many. They
+/// stand behind all calls, in the same order, because inline code pushes and pops calls: an access finds
+/// its site here without a look at the chain, which is far away.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Sites {
+    first: u32,
+    places: u32,
+}
+
+const STACK_BYTES: usize = STACK_DEPTH * (size_of::<Call>() + size_of::<Sites>());
+
 /// What every remembered access looks at stands together at the start, in two lines of the cache: code
 /// that accesses memory here and there leaves no more than that in it.
 #[repr(C, align(64))]
@@ -71,6 +83,7 @@ pub struct Thread {
     levels: u32,
     pub ignore_reads: u32,
     pub ignore_writes: u32,
+    pub looks: Looks,
     /// What the signallers of the last wait knew; joined unless a write/read relation is found.
     pub pending_signal: Option<Box<Clocks>>,
     /// The calls that have not returned; while the thread runs, its block knows how many.
@@ -124,7 +137,7 @@ impl Thread {
     fn new(from: Start, name: ThreadName, info: u32) -> Box<Thread> {
         let Start { slot, time, block, presence } = from;
         let presence = alone::presence_of_new(presence);
-        let stack = raw_mmap(STACK_DEPTH * size_of::<Call>()).cast::<Call>();
+        let stack = raw_mmap(STACK_BYTES).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
         let (known, memo, seen) = unsafe {
             (
@@ -149,6 +162,7 @@ impl Thread {
             held: Vec::new(),
             ignore_reads: 0,
             ignore_writes: 0,
+            looks: Looks::new(),
             ignore_sync: 0,
             fence_acquire: Clocks::new(),
             fence_release: Clocks::new(),
@@ -335,8 +349,18 @@ impl Thread {
             let call = unsafe { &mut *self.stack.add(at) };
             context = self.context_of(call.site, call.callee(), context);
             call.known |= u64::from(context);
+            let (first, places) = CHAINS.sites_of(context);
+            // SAFETY: there is room for as many as for calls.
+            unsafe { self.sites().add(at).write(Sites { first, places }) };
         }
         context
+    }
+
+    /// The sites of the first call on the stack.
+    #[inline(always)]
+    fn sites(&self) -> *mut Sites {
+        // SAFETY: mapped together.
+        unsafe { self.stack.add(STACK_DEPTH).cast() }
     }
 
     /// The chain `parent` with one more call. A function that is in the chain already ends it there:
@@ -375,21 +399,23 @@ impl Thread {
         if top <= self.stack {
             return None;
         }
-        // SAFETY: entries below the top are written.
-        let call = unsafe { &*top.sub(1) };
-        CHAINS.site_of_place(call.context(), call.callee(), code)
+        // SAFETY: entries below the top are written, and the sites of calls whose chain is known.
+        unsafe {
+            let call = top.sub(1);
+            if (*call).context() == 0 {
+                return None;
+            }
+            let sites = *self.sites().offset(call.offset_from(self.stack));
+            let number = chains::number_of_place((*call).callee(), code);
+            number.filter(|number| *number < sites.places).map(|number| sites.first + number)
+        }
     }
 
     #[inline(never)]
     fn find_site(&mut self, code: usize) -> u32 {
         let context = self.context();
-        let top = tls::top() as *const Call;
-        if top > self.stack {
-            // SAFETY: entries below the top are written.
-            let callee = unsafe { (*top.sub(1)).callee() };
-            if let Some(site) = CHAINS.site_of_place(context, callee, code) {
-                return site;
-            }
+        if let Some(site) = self.known_site(code) {
+            return site;
         }
         let (at, key) = (code as u64, u64::from(context));
         let mixed = (at ^ key.rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -660,7 +686,7 @@ impl Registry {
         drop(thread);
         // SAFETY: mapped by `Thread::new` with these sizes, and what referred to them is gone.
         unsafe {
-            raw_munmap(stack.cast(), STACK_DEPTH * size_of::<Call>());
+            raw_munmap(stack.cast(), STACK_BYTES);
             raw_munmap(known.cast(), size_of::<Known>());
             raw_munmap(memo.cast(), size_of::<Memo>());
             raw_munmap(seen.cast(), size_of::<Seen>());
