@@ -21,7 +21,6 @@ use super::clock::Clocks;
 use super::engine::{Kind, Thread};
 use super::granule::{self, GROUP, Locked};
 use super::lean;
-use super::repeat;
 use super::report::{self, Conflict};
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::step::{self, is_said, says};
@@ -120,10 +119,7 @@ pub fn check(thread: &mut Thread, granule: Granule, new: Option<u64>, access: &A
 /// threads come at the same instant.
 #[inline(always)]
 pub fn remember(thread: &mut Thread, granule: Granule, new: u64) -> bool {
-    let mut locked = Locked::new(granule);
-    repeat::repeat(thread, granule, locked.is_alone(), new)
-        || repeat::repeat_in_node(thread, granule, new)
-        || step::advance(thread, &mut locked, new)
+    step::advance(thread, &mut Locked::new(granule), new)
 }
 
 /// Accesses whole granules one after the other, all in one chunk; neighbours that remember the same
@@ -181,12 +177,9 @@ fn sweep_group(
         }
         locked.turn_to(granule);
         if memo.0 != before {
-            let has_more = (before.0 | before.1) & TAG != 0;
-            let after = match has_more {
-                false => lean::again(before, new),
-                true if repeat::repeat(thread, granule, locked.is_alone(), new) => continue,
-                true if repeat::repeat_in_node(thread, granule, new) => continue,
-                true => None,
+            let after = match (before.0 | before.1) & TAG {
+                0 => lean::again(before, new),
+                _ => None,
             };
             match after.or_else(|| step::next(thread, before, new)) {
                 Some(after) => *memo = (before, after),

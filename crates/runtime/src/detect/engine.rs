@@ -118,13 +118,6 @@ pub fn enter() -> Option<Guard> {
     Some(Guard { thread: unsafe { &mut *thread } })
 }
 
-/// The calling thread, which is inside the runtime already.
-#[inline(always)]
-pub fn inside() -> Guard {
-    // SAFETY: whoever went inside has a state, and refers to it no more.
-    Guard { thread: unsafe { &mut *(tls::state() as *mut Thread) } }
-}
-
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
 pub fn is_initialized() -> bool {

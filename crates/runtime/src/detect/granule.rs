@@ -132,21 +132,9 @@ impl Locked {
         self.granule.first().store(first, Ordering::Release);
     }
 
-    /// What a [`Quick`] began.
-    #[inline(always)]
-    pub fn taken(granule: Granule, quick: Quick) -> Locked {
-        Locked { granule, alone: quick.alone }
-    }
-
     #[inline(always)]
     pub fn granule(&self) -> Granule {
         self.granule
-    }
-
-    /// Whether nobody needs the lock there.
-    #[inline(always)]
-    pub fn is_alone(&self) -> bool {
-        self.alone
     }
 
     /// Goes on with another granule of the same group.
@@ -342,12 +330,6 @@ impl Quick {
         }
         unlock(granule.lock());
         None
-    }
-
-    /// Whether nobody needs the lock there.
-    #[inline(always)]
-    pub fn is_alone(self) -> bool {
-        self.alone
     }
 
     /// Changes a granule of the group.

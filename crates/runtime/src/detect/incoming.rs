@@ -7,10 +7,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::engine::{Guard, Kind, Thread, check_range, enter, inside};
-use super::granule::{Locked, Quick};
+use super::engine::{Guard, Kind, Thread, check_range, enter};
 use super::shadow::Granule;
-use super::{access, cell, lean, repeat, shadow, signals, step};
+use super::{access, cell, lean, shadow, signals, step};
 use crate::common::tls;
 
 /// An access of at most 8 bytes.
@@ -49,8 +48,13 @@ fn part_of_one<const SIZE: usize>(address: usize) -> Option<(Granule, u64)> {
 
 #[inline(always)]
 fn access_new<const SIZE: usize>(granule: Granule, address: usize, new: u64, pc: usize) {
-    if SIZE == 8 && !granule.has_more() {
-        access_one(granule, address, new, pc);
+    if !granule.has_more() {
+        match SIZE {
+            8 => access_one(granule, address, new, pc),
+            _ => access_more(granule, address, new, pc),
+        }
+    } else if granule.is_everyones() {
+        access_among_others(granule, address, new, pc);
     } else {
         access_more(granule, address, new, pc);
     }
@@ -81,7 +85,7 @@ fn access_unless_said(granule: Granule, address: usize, new: u64, pc: usize) {
     let is_said =
         new & cell::EPOCH != 0 && step::says(granule.first().load(Ordering::Relaxed), new);
     if !is_said {
-        access_more(granule, address, new, pc);
+        access_new::<0>(granule, address, new, pc);
     }
 }
 
@@ -174,95 +178,10 @@ fn deliver_now(thread: &mut Thread) {
 fn access_more(granule: Granule, address: usize, new: u64, pc: usize) {
     // Where random accesses go, all of these are far away: fetched together, they are waited for once.
     granule.fetch();
-    let Some((thread, rest)) = at_hand(pc) else { return access_rest(address, new, pc) };
-    if granule.has_more() && granule.is_everyones() && thread.looks.pays() {
-        return access_among_others(address, new, pc);
-    }
-    tls::set_depth(1);
-    let Some(quick) = Quick::begin(granule) else {
-        return go_on(address, new | rest, pc);
-    };
-    if !repeat::repeat(thread, granule, quick.is_alone(), new | rest) {
-        return go_on_within(address, new | rest, pc, quick);
-    }
-    quick.end(granule);
-    tls::set_depth(0);
-    if thread.signals.any() {
-        deliver_now(thread);
-    }
-}
-
-/// What no short way could deal with; the granule's lock is taken already.
-#[inline(never)]
-fn go_on_within(address: usize, new: u64, pc: usize, quick: Quick) {
-    let mut thread = inside();
-    let Some(granule) = shadow::existing(address) else { return };
-    let mut locked = Locked::taken(granule, quick);
-    let done = granule.has_node() && repeat::repeat_in_node(&thread, granule, new)
-        || step::advance(&mut thread, &mut locked, new);
-    drop(locked);
-    if !done {
-        access_odd(thread, address, new, pc);
-    }
-}
-
-/// What no short way could deal with, the thread being inside the runtime.
-#[inline(never)]
-fn go_on(address: usize, new: u64, pc: usize) {
-    let mut thread = inside();
-    let Some(granule) = shadow::existing(address) else { return };
-    if !access::remember(&mut thread, granule, new) {
-        access_odd(thread, address, new, pc);
-    }
-}
-
-/// An access where several threads have been, and which this one may have made already: to find that out takes
-/// no lock.
-#[inline(never)]
-fn access_among_others(address: usize, new: u64, pc: usize) {
-    let Some(granule) = shadow::existing(address) else { return };
-    if !is_among_more(granule, new) {
-        access_rest(address, new, pc);
-    }
-}
-
-/// Whether a thread that has an epoch has said as much, where there are more than two cells.
-fn is_among_more(granule: Granule, new: u64) -> bool {
-    // SAFETY: a thread that has an epoch has a state, and this only reads what the thread itself writes.
-    let (seen, looks) = unsafe {
-        let thread = tls::state() as *const Thread;
-        (&(*thread).seen, &(*thread).looks)
-    };
-    if seen.has(granule, new) {
-        return true;
-    }
-    let is_said = step::is_said(&granule, new);
-    match is_said {
-        true => looks.paid(),
-        false => looks.failed(),
-    }
-    // Cells beside are found as soon as what is noted.
-    if is_said && granule.has_node() {
-        note_seen(granule, new);
-    }
-    is_said
-}
-
-#[inline(never)]
-fn note_seen(granule: Granule, new: u64) {
-    if let Some(mut thread) = enter() {
-        thread.seen.note(granule, new);
-    }
-}
-
-/// An access in an unusual situation, or whose site has to be looked up first.
-#[inline(never)]
-fn access_rest(address: usize, new: u64, pc: usize) {
     let Some(mut thread) = enter() else { return };
     if new & cell::EPOCH != 0
         && !thread.is_special()
         && let Some(site) = cell::site_bits(thread.site(pc))
-        && let Some(granule) = shadow::existing(address)
     {
         let new = new | thread.now & cell::LEVEL | site;
         if access::remember(&mut thread, granule, new) {
@@ -270,6 +189,49 @@ fn access_rest(address: usize, new: u64, pc: usize) {
         }
     }
     access_odd(thread, address, new, pc);
+}
+
+/// An access where several threads have been, and which this one may have made already: to find that out takes
+/// no lock.
+#[inline(never)]
+fn access_among_others(granule: Granule, address: usize, new: u64, pc: usize) {
+    if new & cell::EPOCH == 0 || !is_among_more(granule, new) {
+        access_more(granule, address, new, pc);
+    }
+}
+
+/// Whether a thread that has an epoch has said as much, where there are more than two cells, as far as it
+/// pays to look.
+#[inline(always)]
+fn is_among_more(granule: Granule, new: u64) -> bool {
+    // SAFETY: a thread that has an epoch has a state, and this only reads what the thread itself writes.
+    let (seen, looks) = unsafe {
+        let thread = tls::state() as *const Thread;
+        (&(*thread).seen, &(*thread).looks)
+    };
+    if !looks.pays() {
+        return false;
+    }
+    if seen.has(granule, new) {
+        return true;
+    }
+    if !step::is_said(&granule, new) {
+        looks.failed();
+        return false;
+    }
+    looks.paid();
+    // Cells beside are found as soon as what is noted.
+    if granule.has_node() {
+        note_seen(granule, new);
+    }
+    true
+}
+
+#[inline(never)]
+fn note_seen(granule: Granule, new: u64) {
+    if let Some(mut thread) = enter() {
+        thread.seen.note(granule, new);
+    }
 }
 
 /// An access that needs the full check.

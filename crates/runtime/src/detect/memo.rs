@@ -53,14 +53,20 @@ pub struct Memo {
 }
 
 impl Memo {
+    /// What names the site of both cells, and a number that is as good as random.
+    #[inline(always)]
+    fn joined_by(older: u64, newer: u64) -> (u64, u64) {
+        let sites = u64::from(cell::site_of(older)) << 22 | u64::from(cell::site_of(newer));
+        let key = sites << 16 | (older & BYTES) << 8 | newer & !older & BYTES;
+        (key, key.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
     /// The site of both cells, the older one's bytes staying where they are from; `None` without room.
     #[inline(always)]
     pub fn joined(&mut self, older: u64, newer: u64) -> Option<u32> {
         let (old, new) = (cell::site_of(older), cell::site_of(newer));
         let added = newer & !older & BYTES;
-        let sites = u64::from(old) << 22 | u64::from(new);
-        let key = sites << 16 | (older & BYTES) << 8 | added;
-        let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let (key, mixed) = Self::joined_by(older, newer);
         let latest = &mut self.latest[(mixed >> (64 - LATEST.ilog2())) as usize];
         if latest.0 != key {
             let known = &mut self.joined[(mixed >> (64 - JOINED.ilog2())) as usize];

@@ -1,74 +1,41 @@
-//! An access that does what the thread did before, to the same bytes, in an earlier segment.
+//! A deed that a thread did before, in an earlier segment, where a granule's cells are in a node of its own.
 //!
-//! Programs that take locks all the time end a segment with each release, and most of what they do in the
-//! next one they did in the one before, to memory that nobody else touched since or that all only read.
-//! Then the new cell takes the place of the old one, and nothing else changes. Whether it is so, is told here
-//! from up to four cells at once, without a branch for each and without a call: what ends here costs a third
-//! of the instructions that [`step::advance`](super::step::advance) takes for the same.
+//! Small fields side by side, each read and written in segments of its own, and what many threads read, have
+//! five cells and more. In programs that take locks all the time most accesses there are ones that the
+//! thread made in an earlier segment, too: the new cell only has to take the place of the old one. Whether it
+//! is so, is told from four cells at once. Where there are no more than four, this was measured not to pay: to
+//! make one of the cells go away is worth more than to be quick.
 //!
-//! Nothing is decided here that would be decided otherwise there: an earlier deed of its own gives way to the
-//! same deed now, as long as every other cell is one that may stand beside the new one.
+//! Nothing is decided here that [`step::advance`](super::step::advance) would decide otherwise: every other cell is one
+//! that may stand beside the new one, and that says something still.
 
 use std::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi32,
     _mm_loadu_si128, _mm_movemask_ps, _mm_set1_epi32, _mm_setzero_si128, _mm_shuffle_ps,
     _mm_slli_epi32, _mm_xor_si128,
 };
-use std::sync::atomic::Ordering;
 
-use super::cell::{BLOCK, BYTES, DEED, EPOCH, LOCK, WRITE};
-use super::engine::Thread;
-use super::granule::{More, Node};
-use super::lean;
-use super::shadow::{Granule, TAG};
+use super::cell::{BLOCK, BYTES, DEED, WRITE};
+use super::granule::{Locked, Node};
+use super::shadow::TAG;
 use super::step::{Pasts, is_known_past};
 
 /// Everything that is looked at of four cells stands in their lower halves.
 const _: () = assert!((BLOCK | DEED | TAG) >> 32 == 0);
 
-/// Remembers an access to a granule that nobody else changes meanwhile, when it is one that the thread made
-/// before or the first of all, and no node is needed for it. `alone` says whether that is so without the granule's lock. Returns whether
-/// the access is dealt with.
-#[inline(always)]
-pub fn repeat(thread: &Thread, granule: Granule, alone: bool, new: u64) -> bool {
-    let first = granule.first().load(Ordering::Relaxed);
-    let locked = granule.second().load(Ordering::Relaxed);
-    let second = locked & !LOCK;
-    if (first | second) & TAG == 0 {
-        let after = if first == 0 { Some((new, 0)) } else { lean::again((first, second), new) };
-        let Some((one, other)) = after else { return false };
-        let bit = if granule.has_bit() && !alone { LOCK } else { 0 };
-        granule.second().store(other | bit, Ordering::Release);
-        granule.first().store(one, Ordering::Release);
-        return true;
-    }
-    second & TAG == 0 && among_four(thread, granule, new)
-}
-
-/// As [`repeat`], for granules with a node.
-#[inline(always)]
-pub fn repeat_in_node(thread: &Thread, granule: Granule, new: u64) -> bool {
-    let first = granule.first().load(Ordering::Relaxed);
-    match More::of(granule.second().load(Ordering::Relaxed) & !LOCK) {
-        More::Node(node) if first & TAG == 0 => in_node(thread, granule, node, new),
-        _ => false,
-    }
-}
-
-/// What four cells say about an access: in which the same deed is, and which stand in its way unless they are
-/// known to be past; a bit each.
+/// What four cells say about an access, a bit each: in which the same deed is; which stand in its way unless they
+/// are known to be past; and which say less or nothing once it is remembered.
 struct Four {
     same: u32,
     against: u32,
+    spent: u32,
 }
 
-/// The lower halves of two pairs of cells.
-///
-/// # Safety
-/// Both pairs are mapped, and nobody changes them.
+/// The lower halves of four cells.
 #[inline(always)]
-unsafe fn lower_halves(one: *const u64, other: *const u64) -> __m128i {
-    // SAFETY: as the caller says; no alignment is asked for.
+fn lower_halves(cells: &[u64; 4]) -> __m128i {
+    let (one, other) = (cells.as_ptr(), cells[2..].as_ptr());
+    // SAFETY: there are two cells at each place, and no alignment is asked for.
     unsafe {
         let one = _mm_castsi128_ps(_mm_loadu_si128(one.cast()));
         let other = _mm_castsi128_ps(_mm_loadu_si128(other.cast()));
@@ -85,103 +52,69 @@ fn look_at(low: __m128i, new: u64) -> Four {
         let bits = |of: __m128i| _mm_movemask_ps(_mm_castsi128_ps(of)) as u32;
         let differs = _mm_xor_si128(low, all(new));
         let same = is_none(_mm_and_si128(differs, all(BLOCK | DEED)));
-        let own = is_none(_mm_and_si128(differs, all(BLOCK)));
-        let touched = _mm_and_si128(_mm_andnot_si128(own, low), all(new & BYTES));
-        let mut against = !bits(is_none(touched)) & 0b1111;
-        if new & WRITE == 0 {
-            against &= bits(_mm_slli_epi32::<{ 31 - WRITE.ilog2() as i32 }>(low));
-        }
-        Four { same: bits(same), against }
+        let others = _mm_and_si128(_mm_andnot_si128(same, low), all(new & BYTES));
+        let touched = !bits(is_none(others)) & 0b1111;
+        let (against, spent) = match new & WRITE {
+            0 => {
+                let own = bits(is_none(_mm_and_si128(differs, all(BLOCK))));
+                let writes = bits(_mm_slli_epi32::<{ 31 - WRITE.ilog2() as i32 }>(low));
+                (touched & writes & !own, touched & !writes & own)
+            }
+            _ => (0, touched),
+        };
+        Four { same: bits(same), against, spent }
     }
 }
 
-/// Whether all of these cells are known to be past.
+/// As [`look_at`] says of one cell that is not the same deed: whether it may stay as it is.
 #[inline(always)]
-fn are_past(past: &Pasts, mut which: u32, cell: impl Fn(usize) -> u64) -> bool {
-    while which != 0 {
-        if !is_known_past(past, cell(which.trailing_zeros() as usize)) {
-            return false;
-        }
-        which &= which - 1;
-    }
-    true
-}
-
-/// When the old deed is one of this segment, a look before the lock was taken would have found it.
-#[inline(always)]
-fn note_said(thread: &Thread, old: u64, new: u64) {
-    if (old ^ new) & EPOCH == 0 {
-        thread.looks.paid();
+fn may_stand(past: &Pasts, cell: u64, new: u64) -> bool {
+    let is_own = (cell ^ new) & BLOCK == 0;
+    match (cell & new & BYTES != 0, new & WRITE != 0, cell & WRITE != 0) {
+        (false, _, _) => true,
+        (true, true, _) => false,
+        (true, false, true) => is_own || is_known_past(past, cell),
+        (true, false, false) => !is_own,
     }
 }
 
-/// Two cells, and up to two beside.
+/// Remembers the access when the thread did the same before, and returns the cell that was in its place. The
+/// granule's first cell and those of its own node are all that there is.
 #[inline(always)]
-fn among_four(thread: &Thread, granule: Granule, new: u64) -> bool {
-    let place = |at: usize| match at {
-        0 => granule.first(),
-        1 => granule.second(),
-        _ => &granule.beside()[at - 2],
-    };
-    let (cells, beside) = (granule.first().as_ptr(), granule.beside().as_ptr());
-    // SAFETY: the second cell follows the first, and there are two beside.
-    let four = look_at(unsafe { lower_halves(cells, beside.cast()) }, new);
-    if four.same == 0
-        || !are_past(&thread.past, four.against, |at| {
-            place(at).load(Ordering::Relaxed) & !(LOCK | TAG)
-        })
-    {
-        return false;
-    }
-    // It goes where the fast path looks, and what was there to its place.
-    let at = four.same.trailing_zeros() as usize;
-    let place = place(at);
-    let old = place.load(Ordering::Relaxed);
-    note_said(thread, old, new);
-    let lock = old & if at == 1 { LOCK } else { 0 };
-    place.store(granule.first().load(Ordering::Relaxed) & !TAG | lock, Ordering::Relaxed);
-    granule.first().store(new | TAG, Ordering::Release);
-    true
-}
-
-/// A cell, and those of a node that is the granule's own.
-#[inline(always)]
-fn in_node(thread: &Thread, granule: Granule, node: Node, new: u64) -> bool {
-    let first = granule.first().load(Ordering::Relaxed);
-    let cells = node.cells();
-    let mut found = usize::MAX;
+pub fn in_node(past: &Pasts, locked: &mut Locked, node: Node, new: u64) -> Option<u64> {
+    let is_same = |cell: u64| (cell ^ new) & (BLOCK | DEED) == 0;
+    let (first, cells) = (locked.first(), node.cells());
+    let mut found = None;
     let (fours, rest) = cells.as_chunks::<4>();
     for (number, four) in fours.iter().enumerate() {
-        // SAFETY: four cells, of a node that nobody else changes.
-        let seen = look_at(unsafe { lower_halves(four.as_ptr(), four.as_ptr().add(2)) }, new);
+        let mut seen = look_at(lower_halves(four), new);
         if seen.same != 0 {
-            found = number * 4 + seen.same.trailing_zeros() as usize;
+            found = Some(number * 4 + seen.same.trailing_zeros() as usize);
         }
-        if !are_past(&thread.past, seen.against, |at| four[at]) {
-            return false;
+        if seen.spent != 0 {
+            return None;
+        }
+        while seen.against != 0 {
+            if !is_known_past(past, four[seen.against.trailing_zeros() as usize]) {
+                return None;
+            }
+            seen.against &= seen.against - 1;
         }
     }
-    let is_settled = |cell: u64| {
-        (cell ^ new) & BLOCK == 0
-            || cell & new & BYTES == 0
-            || (cell | new) & WRITE == 0
-            || is_known_past(&thread.past, cell)
-    };
     for (number, cell) in rest.iter().enumerate() {
-        if (cell ^ new) & (BLOCK | DEED) == 0 {
-            found = fours.len() * 4 + number;
-        }
-        if !is_settled(*cell) {
-            return false;
+        if is_same(*cell) {
+            found = Some(fours.len() * 4 + number);
+        } else if !may_stand(past, *cell, new) {
+            return None;
         }
     }
-    if (first ^ new) & (BLOCK | DEED) != 0 {
-        if found == usize::MAX || !is_settled(first) {
-            return false;
-        }
-        note_said(thread, cells[found], new);
+    let mut old = first;
+    if !is_same(first) {
+        // It goes where the fast path looks, and what was there to its place.
+        let found = found.filter(|_| may_stand(past, first, new))?;
+        old = cells[found];
         node.set(found, first);
     }
-    granule.first().store(new, Ordering::Release);
-    true
+    locked.set(new, locked.second());
+    Some(old)
 }

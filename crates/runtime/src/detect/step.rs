@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::cell::{self, BLOCK, BYTES, CLASS, EPOCH, IDENTITY, LOCK, WRITE};
 use super::engine::Thread;
 use super::granule::{self, Locked, MOST_CELLS, More};
-use super::segments;
 use super::shadow::{ATOMIC, Granule, TAG};
+use super::{repeat, segments};
 
 /// Whether a granule's first cell already says what `new` would, so that nothing needs to be done.
 #[inline(always)]
@@ -292,6 +292,15 @@ fn many(thread: &mut Thread, locked: &mut Locked, new: u64) -> bool {
         }
         More::List(_) => return false,
     };
+    if granule::is_owned(second)
+        && let Some(old) = repeat::in_node(&thread.past, locked, node, new)
+    {
+        // Within the segment, a look before the lock was taken would have found it.
+        if (old ^ new) & EPOCH == 0 {
+            thread.looks.paid();
+        }
+        return true;
+    }
     let cells = [first].into_iter().chain(more.iter().copied());
     if is_said_among(thread, cells, new) {
         if new & ATOMIC == 0 {
