@@ -26,14 +26,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut report = Report { races, ..Report::default() };
     report.races.retain(|race| suppressions.matching(race).is_none());
     report.finish();
+    let mut sources = sources();
     for race in &report.races {
         let (first, second) = (&race.sites[0], &race.sites[1]);
         let verdict = if race.verdict == Verdict::Observed { "data race" } else { "possible race" };
         eprintln!("racewarden: {verdict} on {}", race.object);
         eprintln!("  {}:{} x {}:{}", first.file, first.line, second.file, second.line);
-    }
-    if !report.races.is_empty() {
-        eprint!("{}", racewarden_report::text_with(&report, text_options(false), &mut sources()));
+        eprint!("{}", racewarden_report::text_of_race(race, text_options(false), &mut sources));
     }
     Ok(ExitCode::SUCCESS)
 }
