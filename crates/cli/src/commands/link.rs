@@ -16,7 +16,12 @@ pub struct Args {
     c: bool,
 
     /// Objects, libraries, `-o FILE` and other linker arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "ARGS")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "ARGS"
+    )]
     arguments: Vec<String>,
 }
 
