@@ -77,6 +77,8 @@ writes! {
     close() -> c_int;
     shutdown(how: c_int) -> c_int;
     connect(to: Pointer, length: u32) -> c_int;
+    mq_send(text: Pointer, count: usize, priority: u32) -> c_int;
+    mq_timedsend(text: Pointer, count: usize, priority: u32, limit: Pointer) -> c_int;
 }
 
 macro_rules! reads {
@@ -109,6 +111,36 @@ reads! {
     pread64(buffer: Pointer, count: usize, offset: i64) -> isize;
     accept(from: Pointer, length: Pointer) -> c_int;
     accept4(from: Pointer, length: Pointer, flags: c_int) -> c_int;
+    mq_receive(text: Pointer, count: usize, priority: Pointer) -> isize;
+    mq_timedreceive(text: Pointer, count: usize, priority: Pointer, limit: Pointer) -> isize;
+}
+
+/// What passes through queues and semaphores of System V, whichever.
+const SYSTEM_V: u64 = (1 << 63) | 6;
+
+macro_rules! system_v {
+    ($($name:ident($($argument:ident : $type:ty),*) -> $result:ty;)*) => {$(
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            let real = real!($name: fn($($type),*) -> $result);
+            sync(SyncOp::Put, SYSTEM_V, 0);
+            // SAFETY: passes the program's own arguments on.
+            let result = unsafe { real($($argument),*) };
+            if result >= 0 {
+                sync(SyncOp::Got, SYSTEM_V, 0);
+            }
+            result
+        }
+    )*};
+}
+
+system_v! {
+    msgsnd(queue: c_int, message: Pointer, count: usize, flags: c_int) -> c_int;
+    msgrcv(queue: c_int, message: Pointer, count: usize, kind: i64, flags: c_int) -> isize;
+    semop(set: c_int, operations: Pointer, count: usize) -> c_int;
+    semtimedop(set: c_int, operations: Pointer, count: usize, limit: Pointer) -> c_int;
 }
 
 /// Something is there, from whoever put something anywhere.

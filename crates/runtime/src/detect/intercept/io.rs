@@ -81,7 +81,7 @@ fn used(thread: &mut Thread, file: c_int, pc: usize) {
 }
 
 /// Before data leaves: everything so far comes before whoever receives it.
-fn sending(file: c_int, pc: usize, parts: &[(usize, usize)]) {
+pub fn sending(file: c_int, pc: usize, parts: &[(usize, usize)]) {
     let Some(mut thread) = enter() else { return };
     used(&mut thread, file, pc);
     for &(address, size) in parts {
@@ -93,7 +93,7 @@ fn sending(file: c_int, pc: usize, parts: &[(usize, usize)]) {
 }
 
 /// After data came in.
-fn received(file: c_int, pc: usize, result: isize, parts: &[(usize, usize)]) {
+pub fn received(file: c_int, pc: usize, result: isize, parts: &[(usize, usize)]) {
     if result < 0 {
         return;
     }

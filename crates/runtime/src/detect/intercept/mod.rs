@@ -10,6 +10,7 @@ mod io;
 mod lock;
 pub mod memory;
 mod process;
+mod queues;
 mod semaphore;
 mod text;
 pub mod thread;

@@ -1,0 +1,30 @@
+// A message in a queue that processes share hands over data.
+#include "../program.h"
+#include <sys/ipc.h>
+#include <sys/msg.h>
+struct message {
+  long kind;
+  char text[8];
+};
+int data, queue;
+void *sender(void *_) {
+  struct message message = {1, "full"};
+  data = 1; // NORACE
+  if (msgsnd(queue, &message, sizeof message.text, 0))
+    abort();
+  return 0;
+}
+void *receiver(void *_) {
+  struct message message;
+  if (msgrcv(queue, &message, sizeof message.text, 0, 0) < 0)
+    abort();
+  data += message.text[0]; // NORACE
+  return 0;
+}
+int main(void) {
+  queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+  if (queue < 0)
+    return 1;
+  both(sender, receiver);
+  msgctl(queue, IPC_RMID, 0);
+}
