@@ -205,6 +205,12 @@ pub enum Effect {
     CloseDescriptor {
         descriptor: Option<u32>,
     },
+    /// Makes a process that goes on from here beside this one.
+    Fork,
+    /// What it returns is shared with processes made later, unless bit 0 of this argument is known not to be set.
+    ShareMemory {
+        flags: Option<u32>,
+    },
     /// Descriptors may be used in a way that cannot be told; `number` is a system call's.
     MoveDescriptors {
         number: Option<u32>,

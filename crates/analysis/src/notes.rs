@@ -22,6 +22,10 @@ pub fn collect(
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let bodies = &instantiation.bodies;
+    if shares_with_processes(instantiation, reachable) {
+        let text = "memory is shared with a process that `fork` makes: what that does there is not followed";
+        notes.push(Note::weakens(Engine::Check, text));
+    }
     // Without a second thread nothing that happens can race.
     if !threaded && !creates_unseen(instantiation, reachable) {
         return notes;
@@ -93,6 +97,28 @@ pub(crate) fn has_own_streams(bodies: &Bodies<'_>) -> bool {
                     .is_some_and(|(_, function)| BUFFER_FUNCTIONS.contains(&function))
             })
     })
+}
+
+/// Whether other processes of the program's own may have its memory.
+fn shares_with_processes(instantiation: &Instantiation<'_>, reachable: &[bool]) -> bool {
+    let Instantiation { bodies, effects, points, .. } = instantiation;
+    let has = |is: &dyn Fn(CallSite, &Effect) -> bool| {
+        bodies.ids().filter(|id| reachable[id.index()]).any(|id| {
+            bodies.calls(id).any(|(inst, callee)| {
+                effects_of_call(effects, points, (id, inst), callee)
+                    .any(|effect| is((id, inst), effect))
+            })
+        })
+    };
+    let may_share = |site: CallSite, flags: &Option<u32>| {
+        let (Some(flags), Some(op)) = (flags, bodies.op(site)) else { return true };
+        let Op::Call { arguments, .. } = &*op else { return true };
+        !matches!(arguments.get(*flags as usize), Some(Value::Int { bits, .. }) if bits & 1 == 0)
+    };
+    has(&|_, effect| *effect == Effect::Fork)
+        && has(
+            &|site, effect| matches!(effect, Effect::ShareMemory { flags } if may_share(site, flags)),
+        )
 }
 
 /// Whether a thread that calls `setjmp` may create others.

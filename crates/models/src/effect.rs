@@ -183,6 +183,13 @@ pub enum Effect {
         #[serde(default)]
         descriptor: Option<Operand>,
     },
+    /// Makes a process that goes on from here beside this one.
+    Forks {},
+    /// What it returns is shared with processes made later, unless bit 0 of `flags` is known not to be set.
+    SharesMemory {
+        #[serde(default)]
+        flags: Option<Operand>,
+    },
     /// Descriptors may mean something else from now on, or be used without being named: unless
     /// `number` is that of a system call which does not.
     MovesDescriptors {

@@ -337,6 +337,11 @@ fn convert_one(
             let descriptor = descriptor.as_ref().and_then(argument);
             out.push(Effect::CloseDescriptor { descriptor });
         }
+        M::Forks {} => out.push(Effect::Fork),
+        M::SharesMemory { flags } => {
+            let flags = flags.as_ref().and_then(argument);
+            out.push(Effect::ShareMemory { flags });
+        }
         M::MovesDescriptors { number } => {
             let number = number.as_ref().and_then(argument);
             out.push(Effect::MoveDescriptors { number });

@@ -443,6 +443,8 @@ impl Flow<'_> {
             | Effect::Receive { .. }
             | Effect::CloseDescriptor { descriptor: None }
             | Effect::MoveDescriptors { .. }
+            | Effect::Fork
+            | Effect::ShareMemory { .. }
             | Effect::PointsIntoItself
             | Effect::Allocate { .. }
             | Effect::Copy { .. }
