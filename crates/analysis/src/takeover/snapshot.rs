@@ -62,16 +62,16 @@ struct KeptRoot {
 }
 
 /// Values each once, in the order in which they came.
-struct Table<T> {
+pub(super) struct Table<T> {
     numbers: FxHashMap<T, Number>,
 }
 
 impl<T: Eq + Hash + Clone> Table<T> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Table { numbers: FxHashMap::default() }
     }
 
-    fn number(&mut self, value: &T) -> Number {
+    pub fn number(&mut self, value: &T) -> Number {
         if let Some(known) = self.numbers.get(value) {
             return *known;
         }
@@ -80,7 +80,7 @@ impl<T: Eq + Hash + Clone> Table<T> {
         next
     }
 
-    fn into_list(self) -> Vec<T> {
+    pub fn into_list(self) -> Vec<T> {
         let mut list: Vec<(Number, T)> =
             self.numbers.into_iter().map(|(value, number)| (number, value)).collect();
         list.sort_unstable_by_key(|(number, _)| *number);
