@@ -9,7 +9,8 @@
 //!
 //! An edit that adds, removes or reorders instructions makes another skeleton. When all that stages after the
 //! summaries read is what it was under other numbers, so is the result; else it is checked as a whole from
-//! the summaries on, but for contexts and accesses that are what they were ([`crate::takeover`]).
+//! the summaries on, but for summaries, contexts, accesses and pairs that are what they were
+//! ([`crate::takeover`]).
 //!
 //! May miss: nothing.
 
@@ -238,7 +239,9 @@ pub fn draft_again(
         entered(if followed.is_some() { "accesses" } else { "contexts" });
         followed
     });
-    let (draft, seen) = foundation.draft(&instantiation, entered);
+    // What was taken over will be from the same scene again.
+    let keeps = !taken_over.get() && foundation.is_kept();
+    let (draft, seen, pairs) = foundation.draft(&instantiation, keeps, entered);
     entered("keeping");
     let kept = foundation.keep(known, &before, (&draft, &seen), &instantiation);
     if let Some((summaries, found)) = kept
@@ -251,11 +254,7 @@ pub fn draft_again(
         let (units, sums) = (known.units.clone(), known.sums.clone());
         known.kept.keep_points(&known.skeleton, &Solved { units, sums, solution });
     }
-    // What was taken over will be from the same scene again.
-    if !taken_over.get()
-        && foundation.is_kept()
-        && let Some(scene) = Scene::new(&foundation, known, &instantiation)
-    {
+    if keeps && let Some(scene) = Scene::new(&foundation, known, &instantiation, pairs) {
         known.kept.keep_scene(&known.frame, &scene);
     }
     instantiation.give_back();

@@ -19,6 +19,11 @@
 //! - summaries: all but accesses, and actuals that no context keeps;
 //! - of accesses: which formals matter ([`Formals`](crate::actuals::Formals)), and whether something is
 //!   waited for ([`Joins`](crate::entry::Joins)).
+//!
+//! Summaries are taken over before that, for whatever edit leaves pointers leading where they led
+//! ([`summaries`]); and pairs after it, in objects that no other accesses are to ([`crate::pairs::Before`]).
+//! What those are judged by beside contexts, accesses and what is compared above: what was looked at of edited
+//! functions, the call graph, what is shared, and what edited functions pass to others.
 
 mod accesses;
 mod alignment;
@@ -42,11 +47,12 @@ use crate::callgraph::effects_of_call;
 use crate::check::Foundation;
 use crate::contexts::Instantiation;
 use crate::effects::{Effect, HandlerKind};
+use crate::pairs::{self, KeptPairs};
 use crate::pointsto::{Beside, CallSite, KeptPoints};
 use crate::summary::{Access, Call, Create, Exit, Lists, States, Summary, hash_state};
 use crate::sym::Sym;
 use crate::view::{Bytes, Digest};
-pub use accesses::KnownAccesses;
+pub use accesses::{KnownAccesses, Matched};
 use outline::KeptSharing;
 pub use outline::Outline;
 pub use renaming::{NONE, Named, Renaming};
@@ -77,6 +83,8 @@ pub struct Scene {
     looks: Vec<Looks>,
     summaries: KeptSummaries,
     snapshot: Snapshot,
+    graph: Digest,
+    pairs: Option<KeptPairs>,
 }
 
 impl Scene {
@@ -85,6 +93,7 @@ impl Scene {
         foundation: &Foundation<'_>,
         known: &Known<'_>,
         instantiation: &Instantiation<'_>,
+        pairs: Option<KeptPairs>,
     ) -> Option<Scene> {
         let Foundation { points, graph, sharing, .. } = foundation;
         let same = Renaming::whole(points.locations().objects.len());
@@ -97,7 +106,9 @@ impl Scene {
             starts: foundation.starts.clone(),
             exported: foundation.exported.clone(),
             points: points.keep(),
-            sharing: KeptSharing::new(sharing, &same).for_summaries(),
+            sharing: KeptSharing::new(sharing, &same),
+            graph: outline::graph(foundation, &same)?,
+            pairs,
             shared: sharing.shared.clone(),
             may_start: graph.may_start.clone(),
             create_sites: graph.create_sites.clone(),
@@ -118,6 +129,8 @@ pub struct Resumed {
     back: Renaming,
     /// What functions' summaries are made of, beside their bodies and callees, is what it was.
     same_environment: bool,
+    /// So is all else that pairs are judged by, but for summaries, contexts and accesses.
+    same_rest: bool,
 }
 
 impl Resumed {
@@ -132,7 +145,8 @@ impl Resumed {
         if edited.len() > MOST_EDITED || scene.effects != outline::effects(foundation) {
             return None;
         }
-        let (_, forth, back, lengths) = aligned(&scene.units, known, foundation.program, &edited)?;
+        let (modules, forth, back, lengths) =
+            aligned(&scene.units, known, foundation.program, &edited)?;
         let mut beside = Beside::new(&scene.points, points, forth, back)?;
         if !beside.compare(&|id| lengths[&id]) {
             return None;
@@ -141,7 +155,17 @@ impl Resumed {
         let Beside { forth, back, .. } = beside;
         let same_environment =
             same_blob && scene.sharing.is_same_for_summaries(sharing, &forth, &back);
-        Some(Resumed { scene, edited, forth, back, same_environment })
+        let is_unseen = |id: &FunctionId| {
+            let looks = scene.looks.get(id.index())?;
+            let (matches, known) = ((&forth, &back), (&modules, &lengths));
+            outline::judged(foundation, (*id, looks), matches, known, &|edit| edit.is_unseen())
+        };
+        let asked = |object| scene.pairs.as_ref().is_some_and(|pairs| pairs.asks_for(object));
+        let same_rest = same_environment
+            && outline::graph(foundation, &back) == Some(scene.graph)
+            && scene.sharing.is_same_where_asked(sharing, (&forth, &back), &asked)
+            && edited.iter().all(|id| is_unseen(id) == Some(true));
+        Some(Resumed { scene, edited, forth, back, same_environment, same_rest })
     }
 
     /// All summaries, made anew where they may be others.
@@ -160,7 +184,7 @@ impl Resumed {
         anew: &(dyn Fn(FunctionId) -> bool + Sync),
     ) -> Option<Followed> {
         let Foundation { graph, sharing, .. } = foundation;
-        let Resumed { scene, edited, forth, back, .. } = self;
+        let Resumed { scene, edited, forth, back, same_rest, .. } = self;
         if scene.starts != foundation.starts
             || scene.exported != foundation.exported
             || scene.may_start != graph.may_start
@@ -196,7 +220,25 @@ impl Resumed {
         instantiation.bodies.look_again(&scene.looks, &|site| forth.site(site));
         let mut same = both(accesses(foundation, back, anew), &scene.accesses);
         edited.iter().for_each(|id| same[id.index()] = false);
-        scene.snapshot.renamed(forth, same)
+        let others = (0..).zip(&same).filter(|(_, same)| !**same).map(|(id, _)| FunctionId(id));
+        let others: Option<FxHashMap<_, _>> = others
+            .map(|id| {
+                let named = Named { renaming: forth, function_of: &|_| Some(id) };
+                Some((id, scene.summaries.accesses(id, &named)?))
+            })
+            .collect();
+        let mut ids = foundation.program.module.function_ids().filter(|id| anew(*id));
+        let passes = ids.all(|id| {
+            let named = Named { renaming: forth, function_of: &|_| Some(id) };
+            scene.summaries.passes(id, &named, &foundation.summaries[id.index()])
+        });
+        let mut followed = scene.snapshot.renamed(forth, same)?;
+        let kept = scene.pairs.take().filter(|_| *same_rest && passes);
+        if let (Some(kept), Some(others)) = (kept, others) {
+            followed.accesses.others = others;
+            followed.before = Some(pairs::Before { kept, objects: forth.objects.clone() });
+        }
+        Some(followed)
     }
 }
 

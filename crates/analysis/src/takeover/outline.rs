@@ -101,10 +101,14 @@ impl Outline {
             aligned(&self.units, known, foundation.program, &edited)?;
         // What is not quiet with all that could be matched is not with less; sets cost more to compare.
         let quiet = |forth: &Renaming, back: &Renaming| {
-            let is_quiet = |id: &FunctionId| {
-                self.is_quiet(foundation, *id, (forth, back), &modules, &lengths) == Some(true)
-            };
-            edited.iter().all(is_quiet)
+            edited.iter().all(|id| {
+                let looks = self.looks.get(id.index());
+                let known = (&modules, &lengths);
+                let quiet = |edit: &Edit<'_>| edit.is_quiet();
+                looks.and_then(|looks| {
+                    judged(foundation, (*id, looks), (forth, back), known, &quiet)
+                }) == Some(true)
+            })
         };
         if !quiet(&forth, &back) {
             return None;
@@ -128,32 +132,30 @@ impl Outline {
         }
         Some(draft)
     }
+}
 
-    fn is_quiet(
-        &self,
-        foundation: &Foundation<'_>,
-        id: FunctionId,
-        (forth, back): (&Renaming, &Renaming),
-        modules: &Modules,
-        lengths: &Lengths,
-    ) -> Option<bool> {
-        let program = foundation.program;
-        let looks = self.looks.get(id.index())?;
-        let module = modules.get(program.function_units.get(id.index())?)?;
-        let now = program.module.function(id);
-        let symbol = program.module.name_text(now.name);
-        let before = module.function(module.function_by_symbol(symbol)?);
-        let (old, new) = lengths.get(&id).copied()?;
-        let matches = (forth.insts.get(&id)?.get(..old)?, back.insts.get(&id)?.get(..new)?);
-        let edit = Edit {
-            before: Body { function: before, module },
-            now: Body { function: now, module: &program.module },
-            matches,
-            looks,
-            is_plain: &|id| is_plain(&foundation.effects, id),
-        };
-        Some(edit.is_quiet())
-    }
+/// What is to be said of an edited function's bodies before and after the edit, beside what was looked at.
+pub fn judged(
+    foundation: &Foundation<'_>,
+    (id, looks): (FunctionId, &Looks),
+    (forth, back): (&Renaming, &Renaming),
+    (modules, lengths): (&Modules, &Lengths),
+    judge: &dyn Fn(&Edit<'_>) -> bool,
+) -> Option<bool> {
+    let program = foundation.program;
+    let module = modules.get(program.function_units.get(id.index())?)?;
+    let now = program.module.function(id);
+    let symbol = program.module.name_text(now.name);
+    let before = module.function(module.function_by_symbol(symbol)?);
+    let (old, new) = lengths.get(&id).copied()?;
+    let edit = Edit {
+        before: Body { function: before, module },
+        now: Body { function: now, module: &program.module },
+        matches: (forth.insts.get(&id)?.get(..old)?, back.insts.get(&id)?.get(..new)?),
+        looks,
+        is_plain: &|id| is_plain(&foundation.effects, id),
+    };
+    Some(judge(&edit))
 }
 
 /// What the program's functions do that models speak for.
@@ -177,7 +179,7 @@ fn fixed(foundation: &Foundation<'_>) -> Digest {
 }
 
 /// What the call graph says of instructions, under other numbers.
-fn graph(foundation: &Foundation<'_>, renaming: &Renaming) -> Option<Digest> {
+pub fn graph(foundation: &Foundation<'_>, renaming: &Renaming) -> Option<Digest> {
     let graph = &foundation.graph;
     let mut bytes = Bytes::default();
     for (id, calls) in graph.calls.iter().enumerate() {
@@ -259,8 +261,26 @@ impl KeptSharing {
     }
 
     /// As far as summaries are made of it.
-    pub fn for_summaries(self) -> Self {
+    fn for_summaries(self) -> Self {
         KeptSharing { escaped: Vec::new(), written: Vec::new(), ..self }
+    }
+
+    /// As [`KeptSharing::is_same`], but for where globals are written that nobody asked for; `asked` knows
+    /// those whose places were asked for, by their numbers before.
+    pub fn is_same_where_asked(
+        &self,
+        sharing: &Sharing,
+        (forth, back): (&Renaming, &Renaming),
+        asked: &dyn Fn(ObjectId) -> bool,
+    ) -> bool {
+        let written = |own: KeptSharing| KeptSharing {
+            written: own.written.into_iter().filter(|(at, _)| asked(*at)).collect(),
+            ..own
+        };
+        let now = written(KeptSharing::new(sharing, back));
+        now.written.iter().all(|(_, sites)| sites.iter().all(Option::is_some))
+            && now.copied_handles.iter().all(|(_, site)| site.is_some())
+            && now == written(self.remaining(forth))
     }
 
     /// Whether all objects and instructions that are there before and after have what they had, and no
@@ -278,7 +298,7 @@ impl KeptSharing {
     }
 
     /// As [`KeptSharing::is_same`], as far as summaries are made of it; what is new is in no summary of
-    /// functions that were not edited. This side was kept [for summaries](KeptSharing::for_summaries).
+    /// functions that were not edited.
     pub fn is_same_for_summaries(
         &self,
         sharing: &Sharing,
@@ -286,7 +306,8 @@ impl KeptSharing {
         back: &Renaming,
     ) -> bool {
         let now = KeptSharing::new(sharing, back).for_summaries();
-        now.copied_handles.iter().all(|(_, site)| site.is_some()) && now == self.remaining(forth)
+        now.copied_handles.iter().all(|(_, site)| site.is_some())
+            && now == self.remaining(forth).for_summaries()
     }
 
     /// Without objects and instructions that are not there any more.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::accesses::{KeptAccesses, KnownAccesses};
 use super::renaming::{Named, Renaming};
 use crate::contexts::{Context, ContextId, Instantiation};
+use crate::pairs;
 use crate::pointsto::Location;
 use crate::state::{Chain, CreateId, Path};
 use crate::sym::{Frame, Sym};
@@ -196,7 +197,7 @@ impl Snapshot {
             own.fill(threads.roots.last_mut()?, &shared)?;
         }
         let accesses = kept.map(|kept| kept.renamed(renaming, &named, same)).unwrap_or_default();
-        Some(Followed { contexts, threads, joined: self.joined, accesses })
+        Some(Followed { contexts, threads, joined: self.joined, accesses, before: None })
     }
 }
 
@@ -206,6 +207,8 @@ pub struct Followed {
     pub threads: Threads,
     pub joined: bool,
     pub accesses: KnownAccesses,
+    /// What was found, where it may still hold.
+    pub before: Option<pairs::Before>,
 }
 
 impl KeptRoot {

@@ -203,6 +203,36 @@ impl KeptSummaries {
         Some(KeptSummaries { states: states.into_list(), recursions, ends, written: bytes })
     }
 
+    /// What the function accessed, under its new numbers; `None` for what has none.
+    pub fn accesses(&self, id: FunctionId, named: &Named<'_>) -> Option<Vec<Option<Access>>> {
+        let path = |number: Number| named.path(self.states.get(number as usize)?);
+        let written = self.written(id)?;
+        let states: Vec<Option<Arc<Path>>> =
+            written.states.iter().map(|number| path(*number).map(Arc::new)).collect();
+        let renamed = written.accesses.into_iter().map(|access| {
+            let ((inst, operand), address, size, kind, [atomic, private], state) = access;
+            let inst = named.renaming.inst(id, inst)?;
+            let (address, state) =
+                (named.optional(address.as_ref())?, states.get(state as usize)?.clone()?);
+            Some(Access { inst, operand, address, size, kind, atomic, state, private })
+        });
+        Some(renamed.collect())
+    }
+
+    /// Whether the function passes what it passed, where contexts do not ask for it, too.
+    pub fn passes(&self, id: FunctionId, named: &Named<'_>, now: &Summary) -> bool {
+        let renamed = |(inst, callee, arguments, apart, _): &WrittenCall| {
+            let list = arguments.iter().map(|sym| named.optional(sym.as_ref()));
+            let list: Vec<Option<Sym>> = list.collect::<Option<_>>()?;
+            Some((named.renaming.inst(id, *inst)?, *callee, list, apart.clone()))
+        };
+        let now = now.calls.iter().map(|call| {
+            let Call { inst, callee, arguments, apart, state: _ } = call;
+            Some((*inst, *callee, arguments.clone(), apart.clone()))
+        });
+        self.written(id).is_some_and(|written| written.calls.iter().map(renamed).eq(now))
+    }
+
     fn written(&self, id: FunctionId) -> Option<Written> {
         let start = match id.index().checked_sub(1) {
             Some(before) => *self.ends.get(before)?,
