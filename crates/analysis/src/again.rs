@@ -9,7 +9,8 @@
 //!
 //! An edit that adds, removes or reorders instructions makes another skeleton. When all that stages after the
 //! summaries read is what it was under other numbers, so is the result; else it is checked as a whole from
-//! the summaries on, but for contexts and accesses that are what they were ([`crate::takeover`]).
+//! the summaries on, but for summaries, contexts, accesses and pairs that are what they were
+//! ([`crate::takeover`]).
 //!
 //! May miss: nothing.
 
@@ -18,23 +19,20 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use racewarden_ir::{FunctionId, Module, Op, Program};
+use racewarden_ir::{FunctionId, Module, Program};
 use racewarden_models::Models;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::actuals::Formals;
-use crate::bodies::Bodies;
 use crate::bottom_up::{Done, bottom_up};
-use crate::callgraph::effects_of_call;
 use crate::check::{Foundation, LARGE_COMPONENT, Options, without_start};
+use crate::contexts::Instantiation;
 use crate::draft::Draft;
-use crate::effects::Effect;
 use crate::flow::Env;
-use crate::pointsto::{CallSite, Solution, carries};
-use crate::summary::Summary;
-use crate::takeover::{Outline, Scene};
+use crate::pointsto::{Solution, carries};
+use crate::summary::{Lists, Summary};
+use crate::takeover::{self, Outline, Scene};
 use crate::view::{Bytes, Digest};
 
 /// What is known of a program before it is checked, and what earlier checks have left.
@@ -225,19 +223,27 @@ pub fn draft_again(
     {
         return (draft, true);
     }
-    foundation.summaries = foundation.summarise();
+    let scene = known.kept.scene(&known.frame);
+    let mut kept = scene.and_then(|scene| takeover::Resumed::new(scene, &foundation, known));
+    let summarised = kept.as_ref().and_then(|kept| kept.summaries(&foundation));
+    let (summaries, anew) = summarised.unzip();
+    foundation.summaries = summaries.unwrap_or_else(|| foundation.summarise());
     entered("taking over");
+    let followed = Cell::new(kept.take().filter(|_| foundation.is_kept()));
     let taken_over = Cell::new(false);
     let instantiation = foundation.instantiate_from(&|new| {
-        let scene = foundation.is_kept().then(|| known.kept.scene(&known.frame)).flatten();
-        let followed = scene.and_then(|mut scene| scene.followed(&foundation, known, new));
+        let is_new = |id: FunctionId| anew.as_ref().is_none_or(|anew| anew[id.index()]);
+        let followed =
+            followed.take().and_then(|mut kept| kept.followed(&foundation, new, &is_new));
         taken_over.set(followed.is_some());
         entered(if followed.is_some() { "accesses" } else { "contexts" });
         followed
     });
-    let (draft, seen) = foundation.draft(&instantiation, entered);
+    // What was taken over will be from the same scene again.
+    let keeps = !taken_over.get() && foundation.is_kept();
+    let (draft, seen, pairs) = foundation.draft(&instantiation, keeps, entered);
     entered("keeping");
-    let kept = foundation.keep(known, &before, &draft, &seen);
+    let kept = foundation.keep(known, &before, (&draft, &seen), &instantiation);
     if let Some((summaries, found)) = kept
         && let Some(outline) = Outline::new(&foundation, known, &instantiation, summaries, found)
     {
@@ -248,11 +254,7 @@ pub fn draft_again(
         let (units, sums) = (known.units.clone(), known.sums.clone());
         known.kept.keep_points(&known.skeleton, &Solved { units, sums, solution });
     }
-    // What was taken over will be from the same scene again.
-    if !taken_over.get()
-        && foundation.is_kept()
-        && let Some(scene) = Scene::new(&foundation, known, &instantiation)
-    {
+    if keeps && let Some(scene) = Scene::new(&foundation, known, &instantiation, pairs) {
         known.kept.keep_scene(&known.frame, &scene);
     }
     instantiation.give_back();
@@ -290,15 +292,20 @@ impl Foundation<'_> {
         &self,
         known: &Known<'_>,
         before: &Digest,
-        draft: &Draft,
-        seen: &[FunctionId],
+        (draft, seen): (&Draft, &[FunctionId]),
+        instantiation: &Instantiation<'_>,
     ) -> Option<(Summaries, Digest)> {
         if known.details.len() != self.summaries.len() || !self.is_kept() {
             return None;
         }
-        let unasked = self.unasked();
-        let digests: Vec<Digest> =
-            self.summaries.par_iter().map(|summary| summary.digest(&unasked, false)).collect();
+        // Contexts of teams are told apart by all that they are passed.
+        let unasked = match instantiation.has_teams() {
+            true => vec![0; self.summaries.len()],
+            false => instantiation.formals.unasked(&self.graph),
+        };
+        let lists = Lists::default();
+        let digest = |summary: &Arc<Summary>| summary.digest(&unasked, false, &lists);
+        let digests: Vec<Digest> = self.summaries.par_iter().map(digest).collect();
         let details = |id: &FunctionId| (id.0, known.details[id.index()]);
         let found = Found { draft: draft.clone(), seen: seen.iter().map(details).collect() };
         let key = digest_of(&(before, &digests));
@@ -306,24 +313,6 @@ impl Foundation<'_> {
         let kept = Summaries::new(&self.summaries, &known.details, &digests, unasked)?;
         known.kept.keep_summaries(before, &kept);
         Some((kept, key))
-    }
-
-    /// Formals whose numbers no later stage asks for. Contexts of teams are told apart by all that
-    /// they are passed.
-    fn unasked(&self) -> Vec<u64> {
-        let is_team = |effect: &Effect| matches!(effect, Effect::Create { extent, .. } if extent.many && extent.joins);
-        let body = |site: &CallSite| &self.program.module.function(site.0).instructions;
-        let starts_team = |site: &CallSite| match &body(site)[site.1 as usize].op {
-            Op::Call { callee, .. } => {
-                effects_of_call(&self.effects, &self.points, *site, callee).any(is_team)
-            }
-            _ => true,
-        };
-        if self.graph.create_sites.iter().any(starts_team) {
-            return vec![0; self.summaries.len()];
-        }
-        let bodies = Bodies::new(self.program, &self.effects);
-        Formals::new(&bodies, &self.effects, &self.points, &self.summaries).unasked(&self.graph)
     }
 
     /// The digests of all summaries of this program, by those of one that differs from it in
@@ -341,7 +330,7 @@ impl Foundation<'_> {
         if edit.damaged.into_inner() {
             return None;
         }
-        let unreached = Summary::default().digest(&kept.unasked, false);
+        let unreached = Summary::default().digest(&kept.unasked, false, &Lists::default());
         Some(again.into_iter().map(|own| own.map_or(unreached, |own| own.digest)).collect())
     }
 }
@@ -425,6 +414,10 @@ impl Edit<'_> {
 
     fn anew(&self, id: FunctionId, summary: Arc<Summary>) -> Again {
         let same = summary.same_effect(&self.kept(id));
-        Again { digest: summary.digest(&self.kept.unasked, false), effect: Some(summary), same }
+        Again {
+            digest: summary.digest(&self.kept.unasked, false, &Lists::default()),
+            effect: Some(summary),
+            same,
+        }
     }
 }

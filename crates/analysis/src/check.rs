@@ -77,7 +77,7 @@ pub fn draft(
     let foundation = Foundation::new(program, models, options, entered);
     entered("contexts");
     let instantiation = foundation.instantiate();
-    let draft = foundation.draft(&instantiation, entered).0;
+    let draft = foundation.draft(&instantiation, false, entered).0;
     instantiation.give_back();
     draft
 }
@@ -404,17 +404,19 @@ impl<'a> Foundation<'a> {
         Exit { path, result: None }
     }
 
-    /// What is found from the summaries on, and the functions that were looked into for it.
+    /// What is found from the summaries on, the functions that were looked into for it, and what a later
+    /// search can start from, if that is to be kept.
     pub fn draft(
         &self,
         instantiation: &Instantiation<'_>,
+        keeps: bool,
         entered: &dyn Fn(&'static str),
-    ) -> (Draft, Vec<FunctionId>) {
+    ) -> (Draft, Vec<FunctionId>, Option<pairs::KeptPairs>) {
         entered("digests");
         let whole = Whole::new(instantiation);
         entered("pairs");
-        let pairs = pairs::find(&instantiation.accesses, &whole);
-        entered("words");
+        let mut pairs = pairs::find(&instantiation.accesses, &whole, keeps);
+        entered(if pairs.hold { "words of kept pairs" } else { "words" });
         let naming = Naming::new(instantiation);
         let mut draft = ranking::draft(&pairs, &instantiation.accesses, &whole, &naming);
         let threaded = instantiation.threads.roots.len() > 1;
@@ -434,10 +436,10 @@ impl<'a> Foundation<'a> {
         ];
         draft.stats =
             stats.into_iter().map(|(name, value)| (name.to_owned(), value as u64)).collect();
-        draft.excluded = pairs.excluded;
+        draft.excluded = std::mem::take(&mut pairs.excluded);
         draft.spots = naming.spots.into_list();
         let seen = instantiation.bodies.seen().collect();
-        (draft, seen)
+        (draft, seen, pairs.kept.take())
     }
 
     pub fn instantiate(&self) -> Instantiation<'_> {

@@ -9,7 +9,8 @@
 //! function is entered in, up to [`MAX_STATES`].
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use racewarden_ir::{Callee, FunctionId, Program};
 use rayon::prelude::*;
@@ -25,13 +26,14 @@ use crate::entry::{Joins, entry_state, purge, without_handles};
 use crate::flow::{add_threads, compose, compose_with, renamed_parts};
 pub use crate::guarded::GuardedAccess;
 use crate::lives::Lives;
-use crate::pointsto::{Location, ObjectId, PointsTo};
+use crate::pairs;
+use crate::pointsto::{CallSite, Location, ObjectId, PointsTo};
 use crate::shared::Pool;
 use crate::sharing::Sharing;
 use crate::state::{Chain, Path, chained};
 use crate::summary::{Call, Summary};
 use crate::sym::{Atom, Frame, LOCAL, Sym};
-use crate::takeover::{Followed, KnownAccesses};
+use crate::takeover::{Followed, KnownAccesses, Matched};
 use crate::threads::{MAIN, Root, RootId, Threads};
 
 pub type ContextId = u32;
@@ -98,6 +100,12 @@ pub struct Instantiation<'a> {
     pub(crate) known_accesses: KnownAccesses,
     /// Accesses that were found not to be private after all, ascending.
     pub(crate) loosened: Vec<u32>,
+    /// What was found before an edit, and its accesses, where contexts were taken over.
+    pub(crate) before: Option<pairs::Before>,
+    pub(crate) matched: Option<Matched>,
+    asked_for_others: AtomicBool,
+    /// Words whose accesses somebody asked for, with their sizes.
+    asked_words: Mutex<BTreeSet<(Location, u64)>>,
 }
 
 const MAX_CONTEXTS: usize = 8;
@@ -175,7 +183,41 @@ impl<'a> Instantiation<'a> {
             captures: Vec::new(),
             known_accesses: KnownAccesses::default(),
             loosened: Vec::new(),
+            before: None,
+            matched: None,
+            asked_for_others: AtomicBool::new(false),
+            asked_words: Mutex::default(),
         }
+    }
+
+    /// All accesses, for who judges one pair by what others do.
+    pub fn all_accesses(&self) -> &[GuardedAccess] {
+        self.asked_for_others.store(true, Ordering::Relaxed);
+        &self.accesses
+    }
+
+    /// The same, for who asks only for those to one word.
+    pub fn accesses_for(&self, word: Location, size: u64) -> &[GuardedAccess] {
+        self.asked_words.lock().unwrap_or_else(PoisonError::into_inner).insert((word, size));
+        &self.accesses
+    }
+
+    /// Where the global is written, each place once; `None` where it is not.
+    pub fn writes_of(&self, object: ObjectId) -> Option<&'a [CallSite]> {
+        // As if all that is done to any of it had been asked for.
+        self.accesses_for(Location { object, offset: 0, stride: 1 }, 1);
+        self.sharing?.written.get(&object).map(Vec::as_slice)
+    }
+
+    /// The words whose accesses somebody asked for.
+    pub fn asked_words(&self) -> Vec<(Location, u64)> {
+        let words = self.asked_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.iter().copied().collect()
+    }
+
+    /// Whether somebody judged one pair by what others do, wherever.
+    pub fn asks_for_others(&self) -> bool {
+        self.asked_for_others.load(Ordering::Relaxed)
     }
 
     /// Follows the program from its start functions, in order, as one thread.
@@ -215,7 +257,8 @@ impl<'a> Instantiation<'a> {
 
     /// As if all of this had been followed here.
     pub fn take_over(&mut self, followed: Followed) {
-        let Followed { contexts, threads, joined, accesses } = followed;
+        let Followed { contexts, threads, joined, accesses, before } = followed;
+        self.before = before;
         self.known_accesses = accesses;
         self.threads = threads;
         self.joined_contexts = joined;

@@ -98,6 +98,9 @@ impl Instantiation<'_> {
         take(made);
         self.accesses = distinct.accesses;
         self.accesses.shrink_to_fit();
+        if self.before.is_some() {
+            self.matched = known.matched(self);
+        }
     }
 
     /// The accesses of one context.

@@ -23,6 +23,14 @@ impl<'a> Naming<'a> {
     pub fn new(instantiation: &'a Instantiation<'a>) -> Self {
         Naming { instantiation, spots: Spots::default() }
     }
+
+    /// The field's name in the innermost type with a name: the same whether the access goes through that
+    /// type or through one that it is part of or derived from.
+    pub fn inner_field(&self, site: CallSite) -> Option<&'a str> {
+        let bodies = &self.instantiation.bodies;
+        let field = bodies.text(bodies.path(site)?.inner);
+        (!field.is_empty()).then_some(field)
+    }
 }
 
 impl Naming<'_> {
@@ -111,14 +119,6 @@ impl Naming<'_> {
     pub fn field(&self, access: &GuardedAccess) -> Option<String> {
         let path = self.bodies().path((access.function, access.inst))?;
         let field = self.text(path.field);
-        (!field.is_empty()).then_some(field)
-    }
-
-    /// The field's name in the innermost type with a name: the same whether the access goes through that
-    /// type or through one that it is part of or derived from.
-    pub fn inner_field(&self, access: &GuardedAccess) -> Option<String> {
-        let path = self.bodies().path((access.function, access.inst))?;
-        let field = self.text(path.inner);
         (!field.is_empty()).then_some(field)
     }
 

@@ -89,7 +89,7 @@ impl Owners {
         let Some(mut search) = Search::new(instantiation) else { return owners };
         let mut objects: FxHashSet<ObjectId> = FxHashSet::default();
         let mut judged: FxHashMap<CallSite, bool> = FxHashMap::default();
-        for access in &instantiation.accesses {
+        for access in instantiation.all_accesses() {
             let site = (access.function, access.inst);
             let inside = search.at_end[site.0.index()] || search.blocks[site.0.index()];
             let belongs = inside && *judged.entry(site).or_insert_with(|| search.belongs_at(site));
@@ -102,7 +102,7 @@ impl Owners {
         }
         search.objects = objects;
         judged.clear();
-        for access in &instantiation.accesses {
+        for access in instantiation.all_accesses() {
             let site = (access.function, access.inst);
             let concerned = access.locations.iter().any(|at| search.objects.contains(&at.object));
             if concerned && *judged.entry(site).or_insert_with(|| search.is_owned(site)) {

@@ -581,7 +581,7 @@ impl Whole<'_> {
                 && (access.function, access.inst) != (function, store)
                 && meets(access)
         };
-        instantiation.accesses.iter().filter(is_other).all(|access| {
+        instantiation.all_accesses().iter().filter(is_other).all(|access| {
             // What is freed is not looked at any more.
             let frees = self.calls(access, |effect| matches!(effect, Effect::Free { .. }));
             let alive = || instantiation.threads.is_alive(&access.state, root);

@@ -2,13 +2,15 @@
 //! one, with the thread and escape effects beside them.
 
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use racewarden_finding::AccessKind;
 use racewarden_ir::FunctionId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::lives::Lives;
+use crate::shared::Placed;
 use crate::state::{Fact, Path};
 use crate::sym::Sym;
 use crate::view::{Bytes, Digest};
@@ -117,7 +119,7 @@ impl Summary {
     /// All of it that later stages read, in one number: what it returns only callers see. Numbers that
     /// are passed where it does not matter are left out (see
     /// [`Formals::unasked`](crate::actuals::Formals::unasked)); with `entirely` whatever is passed there is.
-    pub fn digest(&self, unasked: &[u64], entirely: bool) -> Digest {
+    pub fn digest(&self, unasked: &[u64], entirely: bool, lists: &Lists) -> Digest {
         // Taken apart so that a part added to a summary is not forgotten here.
         let Summary {
             exits,
@@ -130,12 +132,12 @@ impl Summary {
             returns_fresh,
         } = self;
         let mut bytes = Bytes::default();
-        let mut states = States::default();
+        let mut states = States::new(lists);
         (ends_thread, returns_fresh).hash(&mut bytes);
-        hash_state(possible, &mut bytes);
+        hash_state(possible, &mut bytes, lists);
         (exits.len(), accesses.len(), calls.len(), creates.len()).hash(&mut bytes);
         for Exit { path, result: _ } in exits {
-            hash_state(path, &mut bytes);
+            hash_state(path, &mut bytes, lists);
         }
         for access in accesses {
             let Access { inst, operand, address, size, kind, atomic, state, private } = access;
@@ -161,11 +163,39 @@ impl Summary {
     }
 }
 
-/// The states that a summary mentions: many things are done in one state, which is hashed once.
+/// Lists of threads in one number each. Functions of a recursion have its threads in all of their states,
+/// mostly as one list in memory, which is hashed once.
 #[derive(Default)]
-pub struct States(FxHashMap<*const Path, usize>);
+pub struct Lists(Mutex<FxHashMap<usize, (Lives, Digest)>>);
 
-impl States {
+impl Lists {
+    fn digest(&self, threads: &Lives) -> Digest {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, digest)) = known().get(&threads.address()) {
+            return *digest;
+        }
+        let mut bytes = Bytes::default();
+        for (id, live) in threads {
+            (id, live).hash(&mut bytes);
+        }
+        let digest = bytes.digest();
+        // The list is kept, so that no other gets its place.
+        known().insert(threads.address(), (threads.clone(), digest));
+        digest
+    }
+}
+
+/// The states that a summary mentions: many things are done in one state, which is hashed once.
+pub struct States<'a> {
+    numbers: FxHashMap<*const Path, usize>,
+    lists: &'a Lists,
+}
+
+impl<'a> States<'a> {
+    pub fn new(lists: &'a Lists) -> Self {
+        States { numbers: FxHashMap::default(), lists }
+    }
+
     /// As `hash`, for the state under other names; `None` when it has none.
     pub fn hash_renamed(
         &mut self,
@@ -173,27 +203,27 @@ impl States {
         bytes: &mut Bytes,
         rename: &dyn Fn(&Path) -> Option<Path>,
     ) -> Option<()> {
-        let next = self.0.len();
-        let number = *self.0.entry(Arc::as_ptr(state)).or_insert(next);
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(Arc::as_ptr(state)).or_insert(next);
         number.hash(bytes);
         if number == next {
-            hash_state(&rename(state)?, bytes);
+            hash_state(&rename(state)?, bytes, self.lists);
         }
         Some(())
     }
 
     fn hash(&mut self, state: &Arc<Path>, bytes: &mut Bytes) {
-        let next = self.0.len();
-        let number = *self.0.entry(Arc::as_ptr(state)).or_insert(next);
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(Arc::as_ptr(state)).or_insert(next);
         number.hash(bytes);
         if number == next {
-            hash_state(state, bytes);
+            hash_state(state, bytes, self.lists);
         }
     }
 }
 
 /// All that is known in the state: its own hash stands for threads by a number that is quick to make.
-pub fn hash_state(state: &Path, bytes: &mut Bytes) {
+pub fn hash_state(state: &Path, bytes: &mut Bytes, lists: &Lists) {
     // Taken apart so that a part added to the state is not forgotten here.
     let Path {
         held,
@@ -210,7 +240,7 @@ pub fn hash_state(state: &Path, bytes: &mut Bytes) {
     } = state;
     (held, released, acquired, joined, joined_values, joined_ranges).hash(bytes);
     (overwritten, escaped, escaped_arguments, facts, threads.len()).hash(bytes);
-    for (id, live) in threads {
-        (id, live).hash(bytes);
+    if !threads.is_empty() {
+        lists.digest(threads).hash(bytes);
     }
 }

@@ -150,7 +150,7 @@ impl Whole<'_> {
         let points = self.instantiation.points;
         let in_blob = points.in_blob(word.object);
         let blob = points.blob().object;
-        self.instantiation.accesses.iter().filter(move |access| {
+        self.instantiation.accesses_for(word, size).iter().filter(move |access| {
             access.locations.iter().any(|at| {
                 (in_blob && at.object == blob) || may_overlap(*at, access.size, word, size)
             })

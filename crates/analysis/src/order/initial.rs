@@ -86,7 +86,7 @@ impl Scan<'_> {
     fn early(&self, sites: &FxHashSet<CallSite>, contexts: &ByFunction<'_>) -> FxHashSet<CallSite> {
         let mut early = sites.clone();
         let mut seen = FxHashSet::default();
-        for access in &self.instantiation.accesses {
+        for access in self.instantiation.all_accesses() {
             let site = (access.function, access.inst);
             if sites.contains(&site) {
                 seen.insert(site);

@@ -240,6 +240,8 @@ impl Facts {
         if instantiation.effects.jumps {
             return facts;
         }
+        // What they are depends on what is done to words anywhere.
+        instantiation.all_accesses();
         facts.events = Events::new(instantiation, &whole.singletons);
         if facts.events.is_empty() {
             return facts;
@@ -250,7 +252,7 @@ impl Facts {
                 list.push(context.root);
             }
         }
-        for (number, access) in (0u32..).zip(&instantiation.accesses) {
+        for (number, access) in (0u32..).zip(instantiation.all_accesses()) {
             facts.accesses.entry((access.function, access.inst)).or_default().push(number);
         }
         let concerned: FxHashSet<RootId> = facts

@@ -38,7 +38,7 @@ impl Oracle for Settled<'_> {
             && sharing.stable.contains(&(self.function, inst))
             && !instantiation.points.in_blob(*object)
             && (self.is_creating(inst)
-                || sharing.written.get(object).is_none_or(|writes| {
+                || instantiation.writes_of(*object).is_none_or(|writes| {
                     writes.len() <= MOST_WRITES
                         && writes.iter().all(|write| {
                             write.0 == self.function && !self.comes_after(write.1, inst)

@@ -16,9 +16,10 @@ mod bundles;
 mod crowd;
 mod dense;
 mod guards;
+mod kept;
 mod spread;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,9 +33,11 @@ use crate::reaches::{ReachId, Reaches};
 use bundles::{Bundle, BundleId, Bundles, Group, SpotId};
 use dense::Dense;
 use guards::{GuardId, Guards};
+pub use kept::{Before, KeptPairs};
+use kept::{Holding, Keeper};
 use spread::Spread;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Pairs {
     /// Indices of accesses, smaller first, with the object both may touch.
     pub candidates: Vec<(u32, u32, ObjectId)>,
@@ -51,6 +54,10 @@ pub struct Pairs {
     pub apart_by: Vec<Reasons>,
     /// How often two places of one object were compared.
     pub compared: u64,
+    /// What was found before an edit still holds, but for what other accesses are to.
+    pub hold: bool,
+    /// For the program after an edit, if that was asked for and is of use.
+    pub kept: Option<KeptPairs>,
 }
 
 /// A set of digests, as bits by their numbers in [`DIGESTS`].
@@ -185,41 +192,61 @@ struct Search<'a> {
     tells_reasons: bool,
 }
 
-pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
-    search(accesses, whole, false)
+/// With `keeps`, what is found is kept as well.
+pub fn find(accesses: &[GuardedAccess], whole: &Whole<'_>, keeps: bool) -> Pairs {
+    search(accesses, whole, (false, keeps))
 }
 
 /// As [`find`], and tells of each access what keeps it apart from others.
 pub fn find_with_reasons(accesses: &[GuardedAccess], whole: &Whole<'_>) -> Pairs {
-    search(accesses, whole, true)
+    search(accesses, whole, (true, false))
 }
 
-fn search(accesses: &[GuardedAccess], whole: &Whole<'_>, tells_reasons: bool) -> Pairs {
+fn search(
+    accesses: &[GuardedAccess],
+    whole: &Whole<'_>,
+    (tells_reasons, keeps): (bool, bool),
+) -> Pairs {
     let own: Vec<bool> = accesses.par_iter().map(|access| whole.is_own(access)).collect();
     let (guards, reaches) =
         rayon::join(|| Guards::new(accesses, whole, &own), || Reaches::new(accesses));
     let bundles = Bundles::new(accesses, whole, &own, (&guards, &reaches));
     let search = Search { accesses, whole, guards, reaches, bundles, tells_reasons };
-    let (index, vague) = search.index();
-    let objects: Vec<(ObjectId, Found)> = index
-        .into_par_iter()
-        .map(|(object, cells)| (object, search.object(object, &cells)))
-        .collect();
-    let mut pairs = Pairs { vague, ..Pairs::default() };
+    let mut keeper = keeps.then(Keeper::default);
+    let parts = (&search.guards, &search.reaches, &search.bundles);
+    let holding = Holding::new((accesses, whole), parts).filter(|_| !tells_reasons && !keeps);
+    let known = holding.and_then(|holding| Some((holding.objects()?, holding)));
+    let (mut objects, holding) = known.unzip();
+    let objects = objects.get_or_insert_default();
+    let is_wanted =
+        |object| holding.as_ref().is_none_or(|holding: &Holding<'_>| holding.is_changed(object));
+    let (index, vague) = search.index(&is_wanted);
+    objects.par_extend(
+        index.into_par_iter().map(|(object, cells)| (object, search.object(object, &cells))),
+    );
+    objects.sort_by_key(|(object, _)| *object);
+    let mut pairs = Pairs { vague, hold: holding.is_some(), ..Pairs::default() };
     let mut all = search.nothing();
-    for (object, found) in objects {
+    for (object, found) in std::mem::take(objects) {
         if found.left_out > 0 {
             pairs.left_out.push((object, found.left_out));
+        }
+        if let Some(keeper) = &mut keeper {
+            keeper.object(object, &found);
         }
         all.add(found);
     }
     if vague > 0 {
-        let fields = search.fields();
+        keeper.iter_mut().for_each(Keeper::looks_at_fields);
+        let fields = search.fields(holding.as_ref(), keeper.as_mut());
         if fields.left_out > 0 {
             pairs.left_out.push((whole.instantiation.points.blob().object, fields.left_out));
         }
         all.add(fields);
     }
+    // What was asked of others' accesses may be another after an edit.
+    let keeper = keeper.filter(|_| !whole.instantiation.asks_for_others());
+    pairs.kept = keeper.map(|keeper| keeper.pairs(whole, &search.guards, &search.reaches));
     pairs.more = all.more;
     pairs.compared = all.compared;
     if let Some(apart_by) = &all.apart_by {
@@ -278,8 +305,9 @@ impl Search<'_> {
         object != instantiation.points.blob().object && instantiation.shared[object as usize]
     }
 
-    /// The bundles by object and place, and how many accesses may be to anything.
-    fn index(&self) -> (Index, u64) {
+    /// The bundles by object and place, of the objects that are wanted, and how many accesses may be to
+    /// anything.
+    fn index(&self, is_wanted: &(dyn Fn(ObjectId) -> bool + Sync)) -> (Index, u64) {
         let blob = self.whole.instantiation.points.blob().object;
         let vague = |bundle: &Bundle| {
             let sample = self.access(self.reaches.sample[bundle.reach as usize]);
@@ -289,6 +317,7 @@ impl Search<'_> {
         let places = |id: BundleId| {
             let sample = self.access(self.reaches.sample[self.bundle(id).reach as usize]);
             let indexed = sample.locations.iter().filter(|at| self.is_indexed(at.object));
+            let indexed = indexed.filter(|at| is_wanted(at.object));
             indexed.map(move |at| (*at, sample.size, id))
         };
         let vague = self.bundles.list.par_iter().map(vague).sum();
@@ -521,12 +550,46 @@ impl Search<'_> {
 
     /// Accesses through the blob may be to any of its objects; only those that the source calls by
     /// the same field of the same type are looked at (RELAY's filter 2 drops them all).
-    fn fields(&self) -> Found {
+    fn fields(&self, holding: Option<&Holding<'_>>, mut keeper: Option<&mut Keeper>) -> Found {
+        let naming = Naming::new(self.whole.instantiation);
+        let changed = holding.map(|holding| -> BTreeSet<&str> {
+            let sites = holding.changed_sites(self.accesses);
+            sites.filter_map(|site| naming.inner_field(site)).collect()
+        });
+        let is_changed = |field: &str| changed.as_ref().is_none_or(|list| list.contains(field));
+        let known = holding.map_or_else(|| Some(Vec::new()), |holding| holding.fields(&is_changed));
+        // What cannot be read is found again.
+        let is_known = known.is_some();
+        let is_wanted = |field: &str| !is_known || is_changed(field);
+        let known = known.unwrap_or_default();
+        let blob = self.whole.instantiation.points.blob().object;
+        let lists = match is_known && changed.as_ref().is_some_and(BTreeSet::is_empty) {
+            true => BTreeMap::new(),
+            false => self.in_fields(&naming, &is_wanted),
+        };
+        let lists: Vec<_> = lists.into_iter().collect();
+        let found: Vec<Found> = lists.par_iter().map(|(_, list)| self.field(list, blob)).collect();
+        let mut all = Found::default();
+        known.into_iter().for_each(|one| all.add(one));
+        for ((field, _), one) in lists.iter().zip(found) {
+            if let Some(keeper) = &mut keeper {
+                keeper.field(field, &one);
+            }
+            all.add(one);
+        }
+        all
+    }
+
+    /// The groups of accesses that may be to any object, by the fields that are wanted.
+    fn in_fields<'n>(
+        &self,
+        naming: &Naming<'n>,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> BTreeMap<&'n str, Vec<InField<'_>>> {
         let points = self.whole.instantiation.points;
         let blob = points.blob().object;
-        let naming = Naming::new(self.whole.instantiation);
-        let mut fields: BTreeMap<String, Vec<InField<'_>>> = BTreeMap::new();
-        let mut names: FxHashMap<SpotId, Option<String>> = FxHashMap::default();
+        let mut fields: BTreeMap<&str, Vec<InField<'_>>> = BTreeMap::new();
+        let mut names: FxHashMap<SpotId, Option<&str>> = FxHashMap::default();
         for bundle in &self.bundles.list {
             let locations = &self.access(self.reaches.sample[bundle.reach as usize]).locations;
             if !locations.iter().any(|at| points.in_blob(at.object)) {
@@ -536,20 +599,18 @@ impl Search<'_> {
             let (reads, writes) = (bundle.reads.iter(), bundle.writes.iter());
             let kinds = reads.map(|group| (group, false)).chain(writes.map(|group| (group, true)));
             for (group, writes) in kinds {
-                let name = names
-                    .entry(group.spot)
-                    .or_insert_with(|| naming.inner_field(self.access(group.members[0])));
-                if let Some(field) = name {
-                    let list = fields.entry(field.clone()).or_default();
+                let name = names.entry(group.spot).or_insert_with(|| {
+                    let access = self.access(group.members[0]);
+                    let field = naming.inner_field((access.function, access.inst));
+                    field.filter(|field| is_wanted(field))
+                });
+                if let Some(field) = *name {
+                    let list = fields.entry(field).or_default();
                     list.push(InField { bundle, group, writes, vague });
                 }
             }
         }
-        let lists: Vec<_> = fields.into_values().collect();
-        let found: Vec<Found> = lists.par_iter().map(|list| self.field(list, blob)).collect();
-        let mut all = Found::default();
-        found.into_iter().for_each(|one| all.add(one));
-        all
+        fields
     }
 
     fn field(&self, list: &[InField<'_>], blob: ObjectId) -> Found {

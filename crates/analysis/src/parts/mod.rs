@@ -150,7 +150,7 @@ impl Whole<'_> {
         if !plain || instantiation.points.in_blob(object) {
             return None;
         }
-        let writes = instantiation.sharing?.written.get(&object)?;
+        let writes = instantiation.writes_of(object)?;
         if writes.len() > MOST_WRITES {
             return None;
         }

@@ -171,8 +171,7 @@ impl Reader<'_, '_> {
         let is_zero = initial.is_some_and(|initial| {
             initial.pointers.is_empty() && initial.bytes.iter().all(|byte| *byte == 0)
         });
-        let Some(sharing) = instantiation.sharing else { return false };
-        let Some(writes) = sharing.written.get(&place.object) else { return false };
+        let Some(writes) = instantiation.writes_of(place.object) else { return false };
         let is_there = |function: FunctionId, address: &Value| {
             *instantiation.points.value(&instantiation.bodies, function, address) == [place]
         };

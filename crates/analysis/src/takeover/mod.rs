@@ -19,6 +19,11 @@
 //! - summaries: all but accesses, and actuals that no context keeps;
 //! - of accesses: which formals matter ([`Formals`](crate::actuals::Formals)), and whether something is
 //!   waited for ([`Joins`](crate::entry::Joins)).
+//!
+//! Summaries are taken over before that, for whatever edit leaves pointers leading where they led
+//! ([`summaries`]); and pairs after it, in objects that no other accesses are to ([`crate::pairs::Before`]).
+//! What those are judged by beside contexts, accesses and what is compared above: what was looked at of edited
+//! functions, the call graph, what is shared, and what edited functions pass to others.
 
 mod accesses;
 mod alignment;
@@ -26,6 +31,7 @@ mod outline;
 mod quiet;
 mod renaming;
 mod snapshot;
+mod summaries;
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -41,14 +47,18 @@ use crate::callgraph::effects_of_call;
 use crate::check::Foundation;
 use crate::contexts::Instantiation;
 use crate::effects::{Effect, HandlerKind};
+use crate::pairs::{self, KeptPairs};
 use crate::pointsto::{Beside, CallSite, KeptPoints};
-use crate::summary::{Access, Call, Create, Exit, States, Summary, hash_state};
+use crate::summary::{Access, Call, Create, Exit, Lists, States, Summary, hash_state};
 use crate::sym::Sym;
 use crate::view::{Bytes, Digest};
-pub use accesses::KnownAccesses;
+pub use accesses::{KnownAccesses, Matched};
+use outline::KeptSharing;
 pub use outline::Outline;
 pub use renaming::{NONE, Named, Renaming};
 pub use snapshot::{Followed, Snapshot};
+pub use summaries::Summarised;
+use summaries::{Before, KeptSummaries};
 
 /// What contexts were made of, and the contexts.
 #[derive(Serialize, Deserialize)]
@@ -56,10 +66,11 @@ pub struct Scene {
     /// Under which names the units' modules are kept.
     units: Vec<String>,
     bodies: Vec<Digest>,
-    checks_errors: bool,
+    effects: Digest,
     starts: Vec<FunctionId>,
     exported: Vec<FunctionId>,
     points: KeptPoints,
+    sharing: KeptSharing,
     shared: Vec<bool>,
     may_start: Vec<bool>,
     create_sites: Vec<CallSite>,
@@ -70,7 +81,10 @@ pub struct Scene {
     accesses: Vec<Option<Digest>>,
     /// What was looked at in functions.
     looks: Vec<Looks>,
+    summaries: KeptSummaries,
     snapshot: Snapshot,
+    graph: Digest,
+    pairs: Option<KeptPairs>,
 }
 
 impl Scene {
@@ -79,77 +93,152 @@ impl Scene {
         foundation: &Foundation<'_>,
         known: &Known<'_>,
         instantiation: &Instantiation<'_>,
+        pairs: Option<KeptPairs>,
     ) -> Option<Scene> {
-        let Foundation { effects, points, graph, sharing, .. } = foundation;
+        let Foundation { points, graph, sharing, .. } = foundation;
         let same = Renaming::whole(points.locations().objects.len());
         Some(Scene {
             snapshot: Snapshot::new(instantiation)?,
+            summaries: KeptSummaries::new(foundation)?,
             units: known.units.clone(),
             bodies: known.bodies.clone(),
-            checks_errors: effects.checks_errors,
+            effects: outline::effects(foundation),
             starts: foundation.starts.clone(),
             exported: foundation.exported.clone(),
             points: points.keep(),
+            sharing: KeptSharing::new(sharing, &same),
+            graph: outline::graph(foundation, &same)?,
+            pairs,
             shared: sharing.shared.clone(),
             may_start: graph.may_start.clone(),
             create_sites: graph.create_sites.clone(),
             formals: instantiation.formals.masks().to_vec(),
             joins: instantiation.joins.all().to_vec(),
-            callings: callings(foundation, instantiation, &same),
-            accesses: accesses(foundation, &same),
+            callings: callings(foundation, instantiation, &same, &|_| true),
+            accesses: accesses(foundation, &same, &|_| true),
             looks: instantiation.bodies.looks(),
         })
     }
+}
+
+/// A scene and the program after an edit that leaves pointers leading where they led.
+pub struct Resumed {
+    scene: Scene,
+    edited: Vec<FunctionId>,
+    forth: Renaming,
+    back: Renaming,
+    /// What functions' summaries are made of, beside their bodies and callees, is what it was.
+    same_environment: bool,
+    /// So is all else that pairs are judged by, but for summaries, contexts and accesses.
+    same_rest: bool,
+}
+
+impl Resumed {
+    /// `None` when nothing of the scene can be of use.
+    pub(crate) fn new(
+        scene: Scene,
+        foundation: &Foundation<'_>,
+        known: &Known<'_>,
+    ) -> Option<Resumed> {
+        let Foundation { points, sharing, .. } = foundation;
+        let edited = edited(&scene.bodies, &known.bodies)?;
+        if edited.len() > MOST_EDITED || scene.effects != outline::effects(foundation) {
+            return None;
+        }
+        let (modules, forth, back, lengths) =
+            aligned(&scene.units, known, foundation.program, &edited)?;
+        let mut beside = Beside::new(&scene.points, points, forth, back)?;
+        if !beside.compare(&|id| lengths[&id]) {
+            return None;
+        }
+        let same_blob = beside.same_blob();
+        let Beside { forth, back, .. } = beside;
+        let same_environment =
+            same_blob && scene.sharing.is_same_for_summaries(sharing, &forth, &back);
+        let is_unseen = |id: &FunctionId| {
+            let looks = scene.looks.get(id.index())?;
+            let (matches, known) = ((&forth, &back), (&modules, &lengths));
+            outline::judged(foundation, (*id, looks), matches, known, &|edit| edit.is_unseen())
+        };
+        let asked = |object| scene.pairs.as_ref().is_some_and(|pairs| pairs.asks_for(object));
+        let same_rest = same_environment
+            && outline::graph(foundation, &back) == Some(scene.graph)
+            && scene.sharing.is_same_where_asked(sharing, (&forth, &back), &asked)
+            && edited.iter().all(|id| is_unseen(id) == Some(true));
+        Some(Resumed { scene, edited, forth, back, same_environment, same_rest })
+    }
+
+    /// All summaries, made anew where they may be others.
+    pub(crate) fn summaries(&self, foundation: &Foundation<'_>) -> Option<Summarised> {
+        let Resumed { scene, edited, forth, same_environment, .. } = self;
+        let before = Before::new(&scene.summaries, foundation, edited, forth);
+        before.filter(|_| *same_environment).map(|before| before.summaries())
+    }
 
     /// The contexts of the program as it is now, if they are those that are kept. Nothing was followed in
-    /// the instantiation yet.
+    /// the instantiation yet. `anew` says which functions' summaries may be others.
     pub(crate) fn followed(
         &mut self,
         foundation: &Foundation<'_>,
-        known: &Known<'_>,
         instantiation: &Instantiation<'_>,
+        anew: &(dyn Fn(FunctionId) -> bool + Sync),
     ) -> Option<Followed> {
-        let Foundation { effects, points, graph, sharing, .. } = foundation;
-        let edited = edited(&self.bodies, &known.bodies)?;
-        if edited.len() > MOST_EDITED
-            || self.checks_errors != effects.checks_errors
-            || self.starts != foundation.starts
-            || self.exported != foundation.exported
-            || self.may_start != graph.may_start
-            || self.formals != instantiation.formals.masks()
-            || self.joins != instantiation.joins.all()
+        let Foundation { graph, sharing, .. } = foundation;
+        let Resumed { scene, edited, forth, back, same_rest, .. } = self;
+        if scene.starts != foundation.starts
+            || scene.exported != foundation.exported
+            || scene.may_start != graph.may_start
+            || scene.formals != instantiation.formals.masks()
+            || scene.joins != instantiation.joins.all()
             || runs_at_end(foundation)
             || edited.iter().any(|id| is_followed(foundation, *id))
         {
             return None;
         }
-        let (_, forth, back, lengths) = aligned(&self.units, known, foundation.program, &edited)?;
-        let mut beside = Beside::new(&self.points, points, forth, back)?;
-        if !beside.compare(&|id| lengths[&id]) {
-            return None;
-        }
-        let Beside { forth, back, .. } = beside;
         let shared = |(old, new): (usize, &u32)| {
-            *new == NONE || self.shared.get(old) == sharing.shared.get(*new as usize)
+            *new == NONE || scene.shared.get(old) == sharing.shared.get(*new as usize)
         };
-        let nowhere = self.shared.iter().position(|shared| !shared).map(|object| object as u32);
+        let nowhere = scene.shared.iter().position(|shared| !shared).map(|object| object as u32);
         let sites: Option<Vec<CallSite>> =
-            self.create_sites.iter().map(|site| forth.site(*site)).collect();
+            scene.create_sites.iter().map(|site| forth.site(*site)).collect();
         if !forth.objects.iter().enumerate().all(shared)
             || nowhere.and_then(|object| forth.object(object)) != instantiation.nowhere
             || sites? != graph.create_sites
-            || callings(foundation, instantiation, &back) != self.callings
-            || self.callings.contains(&None)
         {
             return None;
         }
-        instantiation.bodies.look_again(&self.looks, &|site| forth.site(site));
-        let accesses = accesses(foundation, &back);
-        let both = self.accesses.iter().zip(&accesses).enumerate();
-        let is_same = |(id, (before, now)): (usize, (&Option<Digest>, &Option<Digest>))| {
-            before.is_some() && before == now && !edited.contains(&FunctionId::new(id))
+        // What was taken over is what it was.
+        let both = |now: Vec<Option<Digest>>, before: &[Option<Digest>]| -> Vec<bool> {
+            let ids = foundation.program.module.function_ids();
+            let all = ids.zip(before.iter().zip(&now));
+            all.map(|(id, (before, now))| !anew(id) || (before.is_some() && before == now))
+                .collect()
         };
-        self.snapshot.renamed(&forth, both.map(is_same).collect())
+        if both(callings(foundation, instantiation, back, anew), &scene.callings).contains(&false) {
+            return None;
+        }
+        instantiation.bodies.look_again(&scene.looks, &|site| forth.site(site));
+        let mut same = both(accesses(foundation, back, anew), &scene.accesses);
+        edited.iter().for_each(|id| same[id.index()] = false);
+        let others = (0..).zip(&same).filter(|(_, same)| !**same).map(|(id, _)| FunctionId(id));
+        let others: Option<FxHashMap<_, _>> = others
+            .map(|id| {
+                let named = Named { renaming: forth, function_of: &|_| Some(id) };
+                Some((id, scene.summaries.accesses(id, &named)?))
+            })
+            .collect();
+        let mut ids = foundation.program.module.function_ids().filter(|id| anew(*id));
+        let passes = ids.all(|id| {
+            let named = Named { renaming: forth, function_of: &|_| Some(id) };
+            scene.summaries.passes(id, &named, &foundation.summaries[id.index()])
+        });
+        let mut followed = scene.snapshot.renamed(forth, same)?;
+        let kept = scene.pairs.take().filter(|_| *same_rest && passes);
+        if let (Some(kept), Some(others)) = (kept, others) {
+            followed.accesses.others = others;
+            followed.before = Some(pairs::Before { kept, objects: forth.objects.clone() });
+        }
+        Some(followed)
     }
 }
 
@@ -230,36 +319,46 @@ fn is_followed(foundation: &Foundation<'_>, id: FunctionId) -> bool {
         || summary.calls.iter().any(|call| points.callees((id, call.inst)).len() > 1)
 }
 
-/// Of each function the digest of what contexts are made of, under other numbers; `None` where
-/// something has none.
+/// Of each function that is asked for, the digest of what contexts are made of, under other numbers; `None`
+/// where something has none.
 fn callings(
     foundation: &Foundation<'_>,
     instantiation: &Instantiation<'_>,
     renaming: &Renaming,
+    of: &(dyn Fn(FunctionId) -> bool + Sync),
 ) -> Vec<Option<Digest>> {
     let Foundation { program, graph, summaries, .. } = foundation;
     let teams = instantiation.has_teams();
     let kept = |callee: FunctionId, index: u32| {
         teams || graph.may_start[callee.index()] || instantiation.formals.matters(callee, index)
     };
-    let ids: Vec<FunctionId> = program.module.function_ids().collect();
+    let (ids, lists) = (program.module.function_ids(), Lists::default());
+    let ids: Vec<FunctionId> = ids.collect();
     ids.par_iter()
         .map(|&id| {
             let named = Named { renaming, function_of: &|_| Some(id) };
-            calling(&summaries[id.index()], id, &named, &kept)
+            of(id).then(|| calling(&summaries[id.index()], id, &named, &kept, &lists)).flatten()
         })
         .collect()
 }
 
-/// Of each function the digest of what it accesses, under other numbers.
-fn accesses(foundation: &Foundation<'_>, renaming: &Renaming) -> Vec<Option<Digest>> {
+/// Of each function that is asked for, the digest of what it accesses, under other numbers.
+fn accesses(
+    foundation: &Foundation<'_>,
+    renaming: &Renaming,
+    of: &(dyn Fn(FunctionId) -> bool + Sync),
+) -> Vec<Option<Digest>> {
     let Foundation { program, summaries, .. } = foundation;
-    let ids: Vec<FunctionId> = program.module.function_ids().collect();
+    let (ids, lists) = (program.module.function_ids(), Lists::default());
+    let ids: Vec<FunctionId> = ids.collect();
     ids.par_iter()
         .map(|&id| {
+            if !of(id) {
+                return None;
+            }
             let named = Named { renaming, function_of: &|_| Some(id) };
             let mut bytes = Bytes::default();
-            let mut states = States::default();
+            let mut states = States::new(&lists);
             for access in &summaries[id.index()].accesses {
                 // Taken apart so that a part added to it is not forgotten here.
                 let Access { inst, operand, address, size, kind, atomic, state, private } = access;
@@ -278,6 +377,7 @@ fn calling(
     id: FunctionId,
     named: &Named<'_>,
     kept: &dyn Fn(FunctionId, u32) -> bool,
+    lists: &Lists,
 ) -> Option<Digest> {
     // Taken apart so that a part added to a summary is not forgotten here.
     let Summary {
@@ -291,13 +391,13 @@ fn calling(
         returns_fresh,
     } = summary;
     let mut bytes = Bytes::default();
-    let mut states = States::default();
+    let mut states = States::new(lists);
     let renaming = named.renaming;
     (ends_thread, returns_fresh).hash(&mut bytes);
-    hash_state(&named.path(possible)?, &mut bytes);
+    hash_state(&named.path(possible)?, &mut bytes, lists);
     (exits.len(), calls.len(), creates.len()).hash(&mut bytes);
     for Exit { path, result: _ } in exits {
-        hash_state(&named.path(path)?, &mut bytes);
+        hash_state(&named.path(path)?, &mut bytes, lists);
     }
     let list = |list: &[Option<Sym>]| -> Option<Vec<Option<Sym>>> {
         list.iter().map(|sym| named.optional(sym.as_ref())).collect()

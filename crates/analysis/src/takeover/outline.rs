@@ -36,7 +36,7 @@ use crate::draft::Draft;
 use crate::notes::has_own_streams;
 use crate::pointsto::{Beside, CallSite, KeptPoints, ObjectId};
 use crate::sharing::Sharing;
-use crate::summary::{Access, Call, Create, Exit, Summary};
+use crate::summary::{Access, Call, Create, Exit, Lists, Summary};
 use crate::view::{Bytes, Digest};
 
 /// Functions that may have been edited. All that stand below an edited line have been when they tell their
@@ -73,7 +73,8 @@ impl Outline {
     ) -> Option<Self> {
         let same = Renaming::whole(foundation.points.locations().objects.len());
         let unasked = summaries.unasked();
-        let digest = |summary: &Arc<Summary>| summary.digest(unasked, true);
+        let lists = Lists::default();
+        let digest = |summary: &Arc<Summary>| summary.digest(unasked, true, &lists);
         let digests = foundation.summaries.par_iter().map(digest).collect();
         Some(Outline {
             digests,
@@ -98,6 +99,20 @@ impl Outline {
         }
         let (modules, forth, back, lengths) =
             aligned(&self.units, known, foundation.program, &edited)?;
+        // What is not quiet with all that could be matched is not with less; sets cost more to compare.
+        let quiet = |forth: &Renaming, back: &Renaming| {
+            edited.iter().all(|id| {
+                let looks = self.looks.get(id.index());
+                let known = (&modules, &lengths);
+                let quiet = |edit: &Edit<'_>| edit.is_quiet();
+                looks.and_then(|looks| {
+                    judged(foundation, (*id, looks), (forth, back), known, &quiet)
+                }) == Some(true)
+            })
+        };
+        if !quiet(&forth, &back) {
+            return None;
+        }
         let mut beside = Beside::new(&self.points, &foundation.points, forth, back)?;
         if !beside.compare(&|id| lengths[&id]) || !beside.same_blob() {
             return None;
@@ -106,7 +121,7 @@ impl Outline {
         let both = Both { outline: self, foundation, forth, back };
         let is_same = graph(foundation, &both.back) == Some(self.graph)
             && self.sharing.is_same(&foundation.sharing, &both.forth, &both.back)
-            && edited.iter().all(|id| both.is_quiet(*id, &modules, &lengths) == Some(true))
+            && quiet(&both.forth, &both.back)
             && both.same_summaries(&edited) == Some(true);
         if !is_same {
             return None;
@@ -119,12 +134,43 @@ impl Outline {
     }
 }
 
+/// What is to be said of an edited function's bodies before and after the edit, beside what was looked at.
+pub fn judged(
+    foundation: &Foundation<'_>,
+    (id, looks): (FunctionId, &Looks),
+    (forth, back): (&Renaming, &Renaming),
+    (modules, lengths): (&Modules, &Lengths),
+    judge: &dyn Fn(&Edit<'_>) -> bool,
+) -> Option<bool> {
+    let program = foundation.program;
+    let module = modules.get(program.function_units.get(id.index())?)?;
+    let now = program.module.function(id);
+    let symbol = program.module.name_text(now.name);
+    let before = module.function(module.function_by_symbol(symbol)?);
+    let (old, new) = lengths.get(&id).copied()?;
+    let edit = Edit {
+        before: Body { function: before, module },
+        now: Body { function: now, module: &program.module },
+        matches: (forth.insts.get(&id)?.get(..old)?, back.insts.get(&id)?.get(..new)?),
+        looks,
+        is_plain: &|id| is_plain(&foundation.effects, id),
+    };
+    Some(judge(&edit))
+}
+
+/// What the program's functions do that models speak for.
+pub fn effects(foundation: &Foundation<'_>) -> Digest {
+    let mut bytes = Bytes::default();
+    // Effects are not made to be compared; how they are shown has all of them.
+    format!("{:?}", foundation.effects).hash(&mut bytes);
+    bytes.digest()
+}
+
 /// What a program is known by whatever the numbers of instructions and objects.
 fn fixed(foundation: &Foundation<'_>) -> Digest {
     let Foundation { program, effects, graph, reachable, starts, exported, .. } = foundation;
     let mut bytes = Bytes::default();
-    // Effects are not made to be compared; how they are shown has all of them.
-    format!("{effects:?}").hash(&mut bytes);
+    self::effects(foundation).hash(&mut bytes);
     (&graph.callees, &graph.levels, &graph.may_create, &graph.may_start).hash(&mut bytes);
     (reachable, starts, exported).hash(&mut bytes);
     let bodies = Bodies::unwatched(program, effects);
@@ -133,7 +179,7 @@ fn fixed(foundation: &Foundation<'_>) -> Digest {
 }
 
 /// What the call graph says of instructions, under other numbers.
-fn graph(foundation: &Foundation<'_>, renaming: &Renaming) -> Option<Digest> {
+pub fn graph(foundation: &Foundation<'_>, renaming: &Renaming) -> Option<Digest> {
     let graph = &foundation.graph;
     let mut bytes = Bytes::default();
     for (id, calls) in graph.calls.iter().enumerate() {
@@ -153,7 +199,7 @@ fn graph(foundation: &Foundation<'_>, renaming: &Renaming) -> Option<Digest> {
 
 /// What is known of memory that threads share, in order.
 #[derive(Serialize, Deserialize, PartialEq)]
-struct KeptSharing {
+pub struct KeptSharing {
     shared: Vec<ObjectId>,
     escaped: Vec<ObjectId>,
     stable: Vec<CallSite>,
@@ -174,7 +220,7 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 impl KeptSharing {
     /// Under other numbers, without objects and instructions that have none.
-    fn new(sharing: &Sharing, renaming: &Renaming) -> Self {
+    pub fn new(sharing: &Sharing, renaming: &Renaming) -> Self {
         // Taken apart so that a part added to it is not forgotten here.
         let Sharing {
             shared,
@@ -214,41 +260,73 @@ impl KeptSharing {
         }
     }
 
+    /// As far as summaries are made of it.
+    fn for_summaries(self) -> Self {
+        KeptSharing { escaped: Vec::new(), written: Vec::new(), ..self }
+    }
+
+    /// As [`KeptSharing::is_same`], but for where globals are written that nobody asked for; `asked` knows
+    /// those whose places were asked for, by their numbers before.
+    pub fn is_same_where_asked(
+        &self,
+        sharing: &Sharing,
+        (forth, back): (&Renaming, &Renaming),
+        asked: &dyn Fn(ObjectId) -> bool,
+    ) -> bool {
+        let written = |own: KeptSharing| KeptSharing {
+            written: own.written.into_iter().filter(|(at, _)| asked(*at)).collect(),
+            ..own
+        };
+        let now = written(KeptSharing::new(sharing, back));
+        now.written.iter().all(|(_, sites)| sites.iter().all(Option::is_some))
+            && now.copied_handles.iter().all(|(_, site)| site.is_some())
+            && now == written(self.remaining(forth))
+    }
+
     /// Whether all objects and instructions that are there before and after have what they had, and no
     /// others are shared.
-    fn is_same(&self, sharing: &Sharing, forth: &Renaming, back: &Renaming) -> bool {
-        let gone = |object: &ObjectId| forth.object(*object).is_none();
+    pub fn is_same(&self, sharing: &Sharing, forth: &Renaming, back: &Renaming) -> bool {
         let shared = || sharing.shared.iter().zip(&sharing.escaped).enumerate();
         let is_new = |object: usize| back.object(object as ObjectId).is_none();
-        let before = KeptSharing {
-            stable: self
-                .stable
-                .iter()
-                .copied()
-                .filter(|site| forth.site(*site).is_some())
-                .collect(),
-            written: self.written.iter().filter(|(at, _)| !gone(at)).cloned().collect(),
-            tainted_handles: kept(&self.tainted_handles, &gone),
-            emptied_handles: kept(&self.emptied_handles, &gone),
-            copied_handles: self
-                .copied_handles
-                .iter()
-                .filter(|(at, _)| !gone(at))
-                .copied()
-                .collect(),
-            reset_locks: kept(&self.reset_locks, &gone),
-            attributes: kept(&self.attributes, &gone),
-            shared: self.shared.clone(),
-            escaped: self.escaped.clone(),
-            detached: self.detached.clone(),
-        };
         // A site without a number is one that was not there.
         let named = |sites: &[Option<CallSite>]| sites.iter().all(Option::is_some);
         let now = KeptSharing::new(sharing, back);
         !shared().any(|(object, (shared, escaped))| is_new(object) && (*shared || *escaped))
             && now.written.iter().all(|(_, sites)| named(sites))
             && now.copied_handles.iter().all(|(_, site)| site.is_some())
-            && now == before
+            && now == self.remaining(forth)
+    }
+
+    /// As [`KeptSharing::is_same`], as far as summaries are made of it; what is new is in no summary of
+    /// functions that were not edited.
+    pub fn is_same_for_summaries(
+        &self,
+        sharing: &Sharing,
+        forth: &Renaming,
+        back: &Renaming,
+    ) -> bool {
+        let now = KeptSharing::new(sharing, back).for_summaries();
+        now.copied_handles.iter().all(|(_, site)| site.is_some())
+            && now == self.remaining(forth).for_summaries()
+    }
+
+    /// Without objects and instructions that are not there any more.
+    fn remaining(&self, forth: &Renaming) -> KeptSharing {
+        let gone = |object: &ObjectId| forth.object(*object).is_none();
+        let stable = self.stable.iter().copied();
+        let copied = self.copied_handles.iter();
+        KeptSharing {
+            stable: stable.filter(|site| forth.site(*site).is_some()).collect(),
+            written: self.written.iter().filter(|(at, _)| !gone(at)).cloned().collect(),
+            tainted_handles: kept(&self.tainted_handles, &gone),
+            emptied_handles: kept(&self.emptied_handles, &gone),
+            copied_handles: copied.filter(|(at, _)| !gone(at)).copied().collect(),
+            reset_locks: kept(&self.reset_locks, &gone),
+            attributes: kept(&self.attributes, &gone),
+            shared: self.shared.clone(),
+            escaped: self.escaped.clone(),
+            detached: self.detached.clone(),
+        }
     }
 }
 
@@ -265,26 +343,6 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    fn is_quiet(&self, id: FunctionId, modules: &Modules, lengths: &Lengths) -> Option<bool> {
-        let program = self.foundation.program;
-        let looks = self.outline.looks.get(id.index())?;
-        let module = modules.get(program.function_units.get(id.index())?)?;
-        let now = program.module.function(id);
-        let symbol = program.module.name_text(now.name);
-        let before = module.function(module.function_by_symbol(symbol)?);
-        let (old, new) = lengths.get(&id).copied()?;
-        let matches =
-            (self.forth.insts.get(&id)?.get(..old)?, self.back.insts.get(&id)?.get(..new)?);
-        let edit = Edit {
-            before: Body { function: before, module },
-            now: Body { function: now, module: &program.module },
-            matches,
-            looks,
-            is_plain: &|id| is_plain(&self.foundation.effects, id),
-        };
-        Some(edit.is_quiet())
-    }
-
     /// Whether all summaries are what they were.
     fn same_summaries(&self, edited: &[FunctionId]) -> Option<bool> {
         let Both { foundation, outline, .. } = self;
@@ -340,7 +398,8 @@ impl Both<'_> {
             for (id, summary) in anew {
                 let named = Named { renaming: &self.back, function_of: &|_| Some(id) };
                 let before = named.summary(&summary, kept.unasked())?;
-                if outline.digests.get(id.index()) != Some(&before.digest(kept.unasked(), true))
+                let digest = before.digest(kept.unasked(), true, &Lists::default());
+                if outline.digests.get(id.index()) != Some(&digest)
                     || !before.same_effect(&kept.effect(id)?)
                 {
                     return Some(false);

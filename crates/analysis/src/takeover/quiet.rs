@@ -37,6 +37,21 @@ pub struct Edit<'a> {
 }
 
 impl Edit<'_> {
+    /// Whether all that was looked at is what it was.
+    pub fn is_unseen(&self) -> bool {
+        let Edit { before, now, matches: (forth, _), looks, .. } = *self;
+        let limit = crate::order::MAX_INSTRUCTIONS;
+        let is_long = |body: Body<'_>| body.function.instructions.len() > limit;
+        let same = |inst: &u32| match forth.get(*inst as usize) {
+            Some(&other) if other != NONE => self.is_same((*inst as usize, other as usize), true),
+            _ => false,
+        };
+        !looks.seen
+            && is_long(before) == is_long(now)
+            && (!looks.searched || self.is_same_skeleton())
+            && looks.insts.iter().all(same)
+    }
+
     /// Whether nobody can tell.
     pub fn is_quiet(&self) -> bool {
         let Edit { before, now, matches: (forth, back), looks, .. } = *self;

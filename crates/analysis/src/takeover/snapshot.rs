@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::accesses::{KeptAccesses, KnownAccesses};
 use super::renaming::{Named, Renaming};
 use crate::contexts::{Context, ContextId, Instantiation};
+use crate::pairs;
 use crate::pointsto::Location;
 use crate::state::{Chain, CreateId, Path};
 use crate::sym::{Frame, Sym};
@@ -62,16 +63,16 @@ struct KeptRoot {
 }
 
 /// Values each once, in the order in which they came.
-struct Table<T> {
+pub(super) struct Table<T> {
     numbers: FxHashMap<T, Number>,
 }
 
 impl<T: Eq + Hash + Clone> Table<T> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Table { numbers: FxHashMap::default() }
     }
 
-    fn number(&mut self, value: &T) -> Number {
+    pub fn number(&mut self, value: &T) -> Number {
         if let Some(known) = self.numbers.get(value) {
             return *known;
         }
@@ -80,7 +81,7 @@ impl<T: Eq + Hash + Clone> Table<T> {
         next
     }
 
-    fn into_list(self) -> Vec<T> {
+    pub fn into_list(self) -> Vec<T> {
         let mut list: Vec<(Number, T)> =
             self.numbers.into_iter().map(|(value, number)| (number, value)).collect();
         list.sort_unstable_by_key(|(number, _)| *number);
@@ -196,7 +197,7 @@ impl Snapshot {
             own.fill(threads.roots.last_mut()?, &shared)?;
         }
         let accesses = kept.map(|kept| kept.renamed(renaming, &named, same)).unwrap_or_default();
-        Some(Followed { contexts, threads, joined: self.joined, accesses })
+        Some(Followed { contexts, threads, joined: self.joined, accesses, before: None })
     }
 }
 
@@ -206,6 +207,8 @@ pub struct Followed {
     pub threads: Threads,
     pub joined: bool,
     pub accesses: KnownAccesses,
+    /// What was found, where it may still hold.
+    pub before: Option<pairs::Before>,
 }
 
 impl KeptRoot {
