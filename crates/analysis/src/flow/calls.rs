@@ -207,7 +207,7 @@ impl Flow<'_> {
             let state = if kind == CallKind::Once { Arc::new(shown_state(paths)) } else { state };
             let creates = (self.summaries)(callee).is_some_and(|s| !s.possible.threads.is_empty());
             let apart = match creates {
-                true => arguments.iter().map(|sym| self.apart(sym.as_ref()?)).collect(),
+                true => arguments.iter().map(|sym| self.apart(inst, sym.as_ref()?)).collect(),
                 false => Vec::new(),
             };
             self.summary.calls.push(Call { inst, callee, arguments, state, apart });
@@ -597,7 +597,7 @@ impl Flow<'_> {
             .as_ref()
             .and_then(|place| self.handle_range(place))
             .filter(|(index, _)| self.once_per_round(*index, inst));
-        let apart = argument.as_ref().and_then(|argument| self.apart(argument));
+        let apart = argument.as_ref().and_then(|argument| self.apart(inst, argument));
         if self.recording.is_some() {
             let state = Arc::new(shown_state(paths));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);
