@@ -98,10 +98,8 @@ interceptor! {
         0
     }
     fn __tsan_mutex_post_unlock(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
-    fn __tsan_mutex_pre_signal(lock: usize, _flags: c_uint) {
-        engine::release(lock);
-        engine::ignore_all(true)
-    }
+    // What a signal wakes orders itself by the mutex that it takes again.
+    fn __tsan_mutex_pre_signal(_lock: usize, _flags: c_uint) { engine::ignore_all(true) }
     fn __tsan_mutex_post_signal(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
     fn __tsan_mutex_pre_divert(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
     fn __tsan_mutex_post_divert(_lock: usize, _flags: c_uint) { engine::ignore_all(true) }
@@ -138,7 +136,7 @@ fn benign(address: usize, size: usize) {
 
 /// The bits that count who must come; those above count who came. Programs give a barrier four bytes
 /// (or eight, in older versions of the interface), so it has to fit into one word.
-const BARRIER_COUNT: u32 = 0xff;
+const BARRIER_COUNT: u32 = 0x3ff;
 const BARRIER_CAME: u32 = BARRIER_COUNT + 1;
 
 /// A barrier that orders nothing in the detector's eyes.
