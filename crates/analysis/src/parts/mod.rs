@@ -10,8 +10,8 @@
 //! Indices are taken not to overflow and to stay in their object, as everywhere; neither the sign of a
 //! size nor the number of threads matters, because bounds that turn around leave a loop without a round.
 //!
-//! Only threads that are created in one loop have numbers that are known to differ; what the first thread
-//! does beside them is not looked at.
+//! Only threads that are created in one loop, and the members of one team, have numbers that are known to
+//! differ; what the first thread does beside those that it creates is not looked at.
 
 mod bases;
 mod callers;
@@ -19,6 +19,7 @@ mod conditions;
 mod differ;
 mod poly;
 mod powers;
+mod teams;
 mod ways;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

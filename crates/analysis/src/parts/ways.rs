@@ -94,7 +94,7 @@ pub(super) struct Frame {
 pub(super) struct Reader<'r, 'a> {
     pub(super) whole: &'r Whole<'a>,
     callers: &'r Callers,
-    root: RootId,
+    pub(super) root: RootId,
     pub(super) frames: Vec<Frame>,
     known: FxHashMap<(FrameId, u32), Option<Poly>>,
     results: FxHashMap<(FrameId, u32), Option<(FrameId, Value)>>,
@@ -177,6 +177,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut seen = FxHashSet::default();
         let mut counters = Vec::new();
         while let Some(poly) = open.pop() {
+            self.bound_rounds(&poly, &mut bounds);
             let mut found = Vec::new();
             collect(&poly, &mut found);
             for (frame, inst) in found {
@@ -226,6 +227,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         let changed = own.changed.get(index as usize).copied().unwrap_or(true);
         if own.is_entry && index == 0 && !changed && self.is_numbered(Own::Argument) {
             return Some(Poly::var(Var::Number(Own::Argument)));
+        }
+        if own.is_entry
+            && !changed
+            && let Some(given) = self.given_to_team(index)
+        {
+            return Some(given);
         }
         match own.caller.clone() {
             Some((caller, arguments)) if !changed => {
@@ -279,10 +286,14 @@ impl<'r, 'a> Reader<'r, 'a> {
             Op::Load { address, size, order: None, volatile: false } => {
                 self.load(frame, inst, address, *size)
             }
-            Op::Call { .. } => {
-                let (within, value) = self.result(frame, inst)?;
-                self.value(within, &value)
-            }
+            Op::Call { .. } => match self.of_team(inst, frame) {
+                Some(found) => Some(found),
+                None => {
+                    let (within, value) = self.result(frame, inst)?;
+                    self.value(within, &value)
+                }
+            },
+            Op::Phi { .. } => self.round_of_team(inst, frame),
             _ => None,
         }
     }
@@ -319,6 +330,20 @@ impl<'r, 'a> Reader<'r, 'a> {
             return round.times(&Poly::number(scale))?.shifted(start);
         }
         let is_stable = instantiation.sharing?.stable.contains(&(function, inst));
+        match at.as_var() {
+            Some(Var::Global(global)) if is_stable => {
+                if let Some(number) = self.initial_number(*global, size) {
+                    return Some(Poly::number(number));
+                }
+            }
+            Some(Var::Given(index)) => {
+                if let Some((function, stored)) = self.given_value(*index).filter(|_| size >= 4) {
+                    let found = self.before_team(function, &stored);
+                    return Some(found.unwrap_or_else(|| Poly::var(Var::Load(Arc::new(at), size))));
+                }
+            }
+            _ => {}
+        }
         let places = instantiation.points.value(&instantiation.bodies, function, address);
         let objects = &instantiation.points.locations().objects;
         let kept = places.iter().all(|at| {
@@ -456,6 +481,9 @@ fn binary(op: BinaryOp, left: &Poly, right: &Poly) -> Option<Poly> {
             Some(Poly::var(Var::Low(Arc::new(left.clone()), mask)))
         }
         (BinaryOp::SDiv | BinaryOp::UDiv, _) if left_number.is_none() => {
+            if let Some(exact) = right_number.and_then(|by| left.divided(by)) {
+                return Some(exact);
+            }
             let (left, right) = pair();
             Some(Poly::var(Var::Div(left, right)))
         }
