@@ -10,6 +10,7 @@ use racewarden_ir::Op;
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{GuardedAccess, Instantiation};
+use crate::dependences::Dependences;
 use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Interleavings, Orders};
 use crate::owners::{LastOwner, Owners};
@@ -80,6 +81,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &ThreadArgument,
     &TeamShare,
     &TeamTasks,
+    &Dependences,
     &CommonLock,
     &AcquisitionHistory,
     &LastOwner,

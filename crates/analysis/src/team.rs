@@ -328,16 +328,46 @@ fn may_meet_again(whole: &Whole<'_>, function: FunctionId, inst: u32) -> bool {
     false
 }
 
-/// Whether both are done in a part of the region that one member alone runs.
+/// Whether both are done in a part of the region that one member alone runs, by functions that are called
+/// there, too.
 pub(crate) fn same_member(
     (root, a): (RootId, CallSite),
     (other, b): (RootId, CallSite),
     whole: &Whole<'_>,
 ) -> bool {
-    let function = a.0;
-    if root != other || function != b.0 {
-        return false;
+    root == other
+        && calls_to(root, a, whole).iter().any(|x| {
+            let calls = calls_to(root, b, whole);
+            calls.iter().any(|y| x.0 == y.0 && same_part(root, *x, *y, whole))
+        })
+}
+
+/// The place, the call that leads there, and so on, as long as there is only one.
+fn calls_to(root: RootId, site: CallSite, whole: &Whole<'_>) -> Vec<CallSite> {
+    let contexts = &whole.instantiation.contexts;
+    let mut found = vec![site];
+    while found.len() <= MAX_CALLS
+        && let Some((function, _)) = found.last()
+    {
+        let mut own = contexts.iter().filter(|own| own.root == root && own.function == *function);
+        let (Some(only), None) = (own.next(), own.next()) else { break };
+        let Some((parent, call)) = only.parent.filter(|_| !only.merged && only.entered == 1) else {
+            break;
+        };
+        let parent = &contexts[parent as usize];
+        if parent.root != root {
+            break;
+        }
+        found.push((parent.function, call));
     }
+    found
+}
+
+/// Calls of functions within each other that are looked at.
+const MAX_CALLS: usize = 8;
+
+fn same_part(root: RootId, a: CallSite, b: CallSite, whole: &Whole<'_>) -> bool {
+    let function = a.0;
     let body = whole.instantiation.bodies.of(function);
     let cfg = Cfg::new(body);
     let (Some(&at_a), Some(&at_b)) =

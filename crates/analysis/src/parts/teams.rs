@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 
 use racewarden_ir::{
-    ArgId, BinaryOp, Callee, CastOp, Function, FunctionId, GlobalId, InstId, Op, Type, Value,
+    ArgId, BinaryOp, Callee, CastOp, CompareOp, Function, FunctionId, GlobalId, InstId, Op, Type,
+    Value,
 };
 
 use super::poly::{FrameId, Own, Poly, Var};
@@ -86,6 +87,68 @@ impl Reader<'_, '_> {
                 bounds.insert(var, (Poly::number(first), Some(Poly::number(last + 1))));
             }
         }
+    }
+
+    /// The thread-local variable whose own copy the function's pointer leads to.
+    pub(super) fn own_copy(&self, function: FunctionId, pointer: &Value) -> Option<GlobalId> {
+        let bodies = &self.whole.instantiation.bodies;
+        match pointer {
+            Value::Global(global) => bodies.global(*global).thread_local.then_some(*global),
+            Value::Offset { base, .. } => self.own_copy(function, base),
+            Value::Inst(inst) => match &bodies.of(function).inst(*inst).op {
+                Op::Address { base, .. } => self.own_copy(function, base),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The thread-local variable whose copy the address leads to that who started the team has.
+    pub(super) fn original_of(&self, address: &Poly) -> Option<GlobalId> {
+        let offset = address.terms().find(|(product, _)| product.is_empty());
+        let bare = address.shifted(-offset.map_or(0, |(_, bytes)| bytes))?;
+        match bare.as_var()? {
+            Var::Given(index) => {
+                let (function, value) = self.given(*index)?;
+                self.own_copy(function, &value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether conditions say that the thread is not the one that has started the team: its own copy of a
+    /// variable is not where that one's is.
+    pub(super) fn is_not_first(&mut self, frame: FrameId) -> bool {
+        let body = self.body(frame);
+        let address = |value: &Value| match value {
+            Value::Inst(inst) => match &body.inst(*inst).op {
+                Op::Cast { op: CastOp::PtrToInt, value } => Some(value.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.conditions(frame).into_iter().any(|(condition, holds)| {
+            let Value::Inst(inst) = condition else { return false };
+            let Op::Compare { op, left, right } = &body.inst(inst).op else { return false };
+            let unequal = match op {
+                CompareOp::Ne => holds,
+                CompareOp::Eq => !holds,
+                _ => false,
+            };
+            let (Some(left), Some(right)) = (address(left), address(right)) else { return false };
+            // Places within a variable differ from its beginning in the first thread, too.
+            let begins = match &right {
+                Value::Inst(inst) => matches!(&body.inst(*inst).op,
+                    Op::Address { base: Value::Global(_), offset: 0, indices } if indices.is_empty()),
+                right => matches!(right, Value::Global(_)),
+            };
+            let own = self.own_copy(self.frames[frame as usize].function, &right);
+            let first = self.value(frame, &left).filter(|left| left.as_var().is_some());
+            unequal
+                && begins
+                && own.is_some()
+                && first.and_then(|first| self.original_of(&first)) == own
+        })
     }
 
     /// What the call that starts the team passes to the entry's formal.

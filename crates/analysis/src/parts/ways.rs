@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{BinaryOp, Callee, CastOp, CompareOp, FunctionId, InstId, Op, Type, Value};
+use racewarden_ir::{
+    BinaryOp, Callee, CastOp, CompareOp, FunctionId, GlobalId, InstId, Op, Type, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::callers::Callers;
@@ -44,6 +46,11 @@ pub struct Way {
     pub zeros: Vec<Poly>,
     /// Counters of the function that the threads start in which all of them start at one number.
     pub counters: Vec<u32>,
+    /// The access is to the thread's own copy of a thread-local variable, and the thread is not the one
+    /// that has started the team.
+    pub copied: Option<GlobalId>,
+    /// The access is to the copy of who has started the team.
+    pub original: Option<GlobalId>,
 }
 
 /// What the address was made from.
@@ -171,6 +178,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         };
         let address = operand.and_then(|operand| self.value(last, operand));
         let base = operand.map_or(Base::Unknown, |operand| self.base(last, operand, 0));
+        let own = operand.and_then(|operand| self.own_copy(access.function, operand));
+        let copied = own.filter(|_| self.is_not_first(last));
+        let original = address.as_ref().and_then(|address| self.original_of(address));
         let zeros: Vec<Poly> = (0..=last).flat_map(|frame| self.zeros(frame)).collect();
         let mut bounds = BTreeMap::new();
         let mut open: Vec<Poly> = address.iter().chain(&zeros).cloned().collect();
@@ -194,7 +204,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 }
             }
         }
-        Way { sites, base, address, bounds, zeros, counters }
+        Way { sites, base, address, bounds, zeros, counters, copied, original }
     }
 
     fn local(&self, frame: FrameId, inst: u32) -> Option<Poly> {
