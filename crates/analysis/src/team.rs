@@ -8,6 +8,8 @@
 //! a loop of the region, nor are tasks. Accesses in
 //! functions that the region calls are told apart by their addresses only.
 
+use std::collections::BTreeSet;
+
 use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Value};
 
 use crate::cfg::Cfg;
@@ -342,23 +344,38 @@ pub(crate) fn same_member(
         })
 }
 
-/// The place, the call that leads there, and so on, as long as there is only one.
+/// The place, the call that leads there, and so on, as long as there is only one. How often it is made
+/// does not matter: whoever comes to the place comes by it.
 fn calls_to(root: RootId, site: CallSite, whole: &Whole<'_>) -> Vec<CallSite> {
-    let contexts = &whole.instantiation.contexts;
+    let instantiation = whole.instantiation;
+    let own: BTreeSet<FunctionId> = instantiation
+        .contexts
+        .iter()
+        .filter(|context| context.root == root)
+        .map(|context| context.function)
+        .collect();
     let mut found = vec![site];
     while found.len() <= MAX_CALLS
-        && let Some((function, _)) = found.last()
+        && let Some((function, _)) = found.last().copied()
+        && whole.root(root).function != function
     {
-        let mut own = contexts.iter().filter(|own| own.root == root && own.function == *function);
-        let (Some(only), None) = (own.next(), own.next()) else { break };
-        let Some((parent, call)) = only.parent.filter(|_| !only.merged && only.entered == 1) else {
-            break;
-        };
-        let parent = &contexts[parent as usize];
-        if parent.root != root {
-            break;
+        let calls = own.iter().flat_map(|caller| {
+            let calls = instantiation.summaries[caller.index()].calls.iter();
+            calls.filter(|call| call.callee == function).map(|call| (*caller, call.inst))
+        });
+        let mut calls: BTreeSet<CallSite> = calls.collect();
+        // Some are come to by what is no call of the program's.
+        for context in instantiation.contexts.iter().filter(|own| own.root == root) {
+            if let Some((parent, inst)) = context.parent
+                && context.function == function
+            {
+                calls.insert((instantiation.function_of(parent + 1), inst));
+            }
         }
-        found.push((parent.function, call));
+        match calls.into_iter().collect::<Vec<_>>()[..] {
+            [only] if !found.contains(&only) => found.push(only),
+            _ => break,
+        }
     }
     found
 }

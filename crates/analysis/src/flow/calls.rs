@@ -303,6 +303,9 @@ impl Flow<'_> {
                     self.access(inst, operand, place, 8, AccessKind::Write, false);
                 }
                 let is_task = super::tasks::is_task(passed);
+                if is_task && self.runs_at_once(inst) {
+                    return;
+                }
                 let extent = if is_task { self.extent_of_task(inst, *extent) } else { *extent };
                 let passed = self.passed(*passed, arguments);
                 self.create(inst, (*handle, entry, *argument, extent), passed, arguments, paths);
