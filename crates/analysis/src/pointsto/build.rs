@@ -9,6 +9,7 @@ use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
+use super::tasks::behind_asked;
 use super::{CallSite, PointsTo, carries};
 use crate::effects::{Effect, Effects, Inside, Passed};
 
@@ -159,9 +160,6 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
     }
     result
 }
-
-/// Bytes of a task with its own variables.
-const MAX_TASK: u64 = 1 << 20;
 
 impl Builder<'_> {
     fn solve(&mut self) {
@@ -669,18 +667,9 @@ impl Builder<'_> {
             }
             Effect::PointsIntoItself => {
                 let location = self.heap(place, 0);
-                // What is allocated beside is behind the size that was asked for.
-                let sizes = self.effects.of(target).into_iter().flatten();
-                let asked = sizes.filter_map(|other| match other {
-                    Effect::Allocate { size: Some(index), .. } => arguments.get(*index as usize),
-                    _ => None,
-                });
-                let behind = match asked.last() {
-                    Some(Value::Int { bits, .. }) if *bits < MAX_TASK => {
-                        let offset = bits.next_multiple_of(8) as i64;
-                        self.solver.locations.shift(location, offset, 0)
-                    }
-                    _ => self.solver.locations.shift(location, 0, 1),
+                let behind = match behind_asked(self.effects, target, arguments) {
+                    Some(offset) => self.solver.locations.shift(location, offset, 0),
+                    None => self.solver.locations.shift(location, 0, 1),
                 };
                 let from = self.constant(behind);
                 self.solver.watch(own, Watch::Store { from, wide: false });
