@@ -10,6 +10,7 @@ use racewarden_ir::Op;
 
 use crate::callgraph::effects_of_call;
 use crate::contexts::{GuardedAccess, Instantiation};
+use crate::dependences::Dependences;
 use crate::effects::{Effect, HandlerKind};
 use crate::order::{Barriers, Drawn, Draws, Exclusives, Handoffs, Interleavings, Orders};
 use crate::owners::{LastOwner, Owners};
@@ -80,6 +81,7 @@ pub const DIGESTS: &[&dyn Digest] = &[
     &ThreadArgument,
     &TeamShare,
     &TeamTasks,
+    &Dependences,
     &CommonLock,
     &AcquisitionHistory,
     &LastOwner,
@@ -145,7 +147,8 @@ impl<'a> Whole<'a> {
                 _ => false,
             })
             .collect();
-        let broken = crate::misuse::foreign_releases(instantiation);
+        let mut broken = crate::misuse::foreign_releases(instantiation);
+        broken.extend(crate::team::locks_of_leagues(instantiation));
         let (handles, orders) = (Vec::new(), Orders::default());
         let (flows, handed, drawn) = (Flows::default(), Handed::default(), Drawn::default());
         let mut whole = Whole {
@@ -647,6 +650,12 @@ impl Whole<'_> {
         data.team
             && first.is_some_and(|first| !self.root(first).many)
             && parents.all(|parent| Some(parent) == first)
+    }
+
+    /// Whether the members of the root's teams have numbers of their own. Those of a league, who are the
+    /// first threads of its teams, all have the same.
+    pub fn has_members(&self, root: RootId) -> bool {
+        self.is_flat_team(root) && !self.instantiation.is_league(root)
     }
 
     /// Whether some thread may release the lock although it never took it.

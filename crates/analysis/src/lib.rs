@@ -27,6 +27,7 @@ mod composed;
 mod contexts;
 mod covers;
 mod creates;
+mod dependences;
 mod detached;
 mod digests;
 mod distinct;

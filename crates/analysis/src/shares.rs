@@ -327,6 +327,8 @@ impl Whole<'_> {
     /// How far the numbers of the root's threads are apart at least.
     pub(crate) fn own_numbers(&self, root: RootId, own: Own) -> Option<i64> {
         let number = match own {
+            Own::Member => return self.has_members(root).then_some(1),
+            Own::Share(..) => return self.is_flat_team(root).then_some(1),
             Own::Argument | Own::Half => Number::Argument,
             Own::Round => Number::Round,
         };

@@ -8,13 +8,15 @@
 //! a loop of the region, nor are tasks. Accesses in
 //! functions that the region calls are told apart by their addresses only.
 
+use std::collections::BTreeSet;
+
 use racewarden_ir::{Callee, Function, FunctionId, InstId, Op, Value};
 
 use crate::cfg::Cfg;
-use crate::contexts::GuardedAccess;
+use crate::contexts::{GuardedAccess, Instantiation};
 use crate::digests::{Digest, Whole, fits};
 use crate::order::entered_once;
-use crate::pointsto::CallSite;
+use crate::pointsto::{CallSite, Location, ObjectKind};
 use crate::ranges::{counter, is_counter};
 use crate::sym::{Atom, Sym};
 use crate::threads::RootId;
@@ -37,6 +39,56 @@ impl Digest for TeamShare {
         same_member(site(a), site(b), whole)
             .then(|| "one member of the team makes both accesses".to_owned())
     }
+}
+
+/// Starts the first threads of the teams of a league.
+const LEAGUE: &str = "__kmpc_fork_teams";
+
+impl Instantiation<'_> {
+    /// Whether the root's threads are the first ones of the teams of a league.
+    pub(crate) fn is_league(&self, root: RootId) -> bool {
+        let create = self.threads.roots[root as usize].create.as_ref();
+        matches!(create.and_then(|create| self.bodies.callee(create.site)),
+            Some(Callee::Direct(target)) if self.bodies.symbol(*target) == LEAGUE)
+    }
+}
+
+impl Instantiation<'_> {
+    /// Whether the lock is the library's own for what a league reduces.
+    fn is_of_reductions(&self, at: &Location) -> bool {
+        match self.points.locations().objects[at.object as usize] {
+            ObjectKind::Global(global) => {
+                self.bodies.text(self.bodies.global(global).name).contains(".reduction.")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The locks that threads of leagues hold: one counts within a team only (OpenMP 5.2, 15.2 and 18.9).
+pub(crate) fn locks_of_leagues(instantiation: &Instantiation<'_>) -> Vec<Location> {
+    let roots = &instantiation.threads.roots;
+    let mut within: Vec<bool> =
+        (0..roots.len() as RootId).map(|root| instantiation.is_league(root)).collect();
+    if !within.contains(&true) {
+        return Vec::new();
+    }
+    // What threads of a league start belongs to its teams.
+    for _ in 0..roots.len() {
+        for (root, data) in roots.iter().enumerate() {
+            let started = data.births.iter().any(|(parent, _)| within[*parent as usize]);
+            within[root] |= started;
+        }
+    }
+    let mut found: Vec<Location> = Vec::new();
+    for access in instantiation.accesses.iter().filter(|access| within[access.root as usize]) {
+        for at in access.state.held.iter().flat_map(|held| held.points.iter()) {
+            if !found.contains(at) && !instantiation.is_of_reductions(at) {
+                found.push(*at);
+            }
+        }
+    }
+    found
 }
 
 /// Where a member's own number or round comes from.
@@ -108,6 +160,17 @@ const LARGE: i64 = 1 << 40;
 
 /// How far the first and the last round of a shared loop are apart at most, where both are constants.
 fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
+    let (first, last) = first_and_last(whole, function, phi)?;
+    let rounds = last.checked_sub(first)?;
+    (0..LARGE).contains(&rounds).then_some(rounds)
+}
+
+/// The first and the last round of a shared loop, where both are constants.
+pub(crate) fn first_and_last(
+    whole: &Whole<'_>,
+    function: FunctionId,
+    phi: u32,
+) -> Option<(i64, i64)> {
     let body = whole.instantiation.bodies.of(function);
     let lower = first_slot(body, phi)?;
     let bodies = &whole.instantiation.bodies;
@@ -139,8 +202,7 @@ fn rounds_of(whole: &Whole<'_>, function: FunctionId, phi: u32) -> Option<i64> {
         all.dedup();
         if let [one] = all[..] { Some(i64::from(one)) } else { None }
     };
-    let rounds = constant_in(upper?)?.checked_sub(constant_in(lower)?)?;
-    (0..LARGE).contains(&rounds).then_some(rounds)
+    constant_in(lower).zip(constant_in(upper?))
 }
 
 const STATIC_INIT: &str = "__kmpc_for_static_init_4";
@@ -155,6 +217,9 @@ fn shared(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Shared> {
         let Atom::Inst(frame, inst) = atom else { return None };
         let function = whole.instantiation.function_of(*frame);
         let share = share_of(whole, function, *inst)?;
+        if share == Share::ThreadNumber && !whole.has_members(access.root) {
+            return None;
+        }
         // A function that the region calls may be met again before everyone has left it.
         let once = entered_once(whole, access.root, (function, 0));
         if share != Share::ThreadNumber && !once {
@@ -165,11 +230,14 @@ fn shared(access: &GuardedAccess, whole: &Whole<'_>) -> Option<Shared> {
     })
 }
 
+/// Tells a member's number in its team.
+pub(crate) const THREAD_NUMBER: &str = "omp_get_thread_num";
+
 fn share_of(whole: &Whole<'_>, function: FunctionId, inst: u32) -> Option<Share> {
     let bodies = &whole.instantiation.bodies;
     match &*bodies.op((function, inst))? {
         Op::Call { callee: Callee::Direct(target), .. } => {
-            (bodies.symbol(*target) == "omp_get_thread_num").then_some(Share::ThreadNumber)
+            (bodies.symbol(*target) == THREAD_NUMBER).then_some(Share::ThreadNumber)
         }
         Op::Phi { .. } => {
             is_shared_counter(whole, function, inst).then_some(Share::Round(function, inst))
@@ -179,7 +247,7 @@ fn share_of(whole: &Whole<'_>, function: FunctionId, inst: u32) -> Option<Share>
 }
 
 /// Whether the counter runs over the rounds that the library gave to this member.
-fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, phi: u32) -> bool {
+pub(crate) fn is_shared_counter(whole: &Whole<'_>, function: FunctionId, phi: u32) -> bool {
     let body = whole.instantiation.bodies.of(function);
     first_slot(body, phi).is_some_and(|slot| lower_bound_of(whole, function, body, slot))
 }
@@ -262,16 +330,61 @@ fn may_meet_again(whole: &Whole<'_>, function: FunctionId, inst: u32) -> bool {
     false
 }
 
-/// Whether both are done in a part of the region that one member alone runs.
+/// Whether both are done in a part of the region that one member alone runs, by functions that are called
+/// there, too.
 pub(crate) fn same_member(
     (root, a): (RootId, CallSite),
     (other, b): (RootId, CallSite),
     whole: &Whole<'_>,
 ) -> bool {
-    let function = a.0;
-    if root != other || function != b.0 {
-        return false;
+    root == other
+        && calls_to(root, a, whole).iter().any(|x| {
+            let calls = calls_to(root, b, whole);
+            calls.iter().any(|y| x.0 == y.0 && same_part(root, *x, *y, whole))
+        })
+}
+
+/// The place, the call that leads there, and so on, as long as there is only one. How often it is made
+/// does not matter: whoever comes to the place comes by it.
+fn calls_to(root: RootId, site: CallSite, whole: &Whole<'_>) -> Vec<CallSite> {
+    let instantiation = whole.instantiation;
+    let own: BTreeSet<FunctionId> = instantiation
+        .contexts
+        .iter()
+        .filter(|context| context.root == root)
+        .map(|context| context.function)
+        .collect();
+    let mut found = vec![site];
+    while found.len() <= MAX_CALLS
+        && let Some((function, _)) = found.last().copied()
+        && whole.root(root).function != function
+    {
+        let calls = own.iter().flat_map(|caller| {
+            let calls = instantiation.summaries[caller.index()].calls.iter();
+            calls.filter(|call| call.callee == function).map(|call| (*caller, call.inst))
+        });
+        let mut calls: BTreeSet<CallSite> = calls.collect();
+        // Some are come to by what is no call of the program's.
+        for context in instantiation.contexts.iter().filter(|own| own.root == root) {
+            if let Some((parent, inst)) = context.parent
+                && context.function == function
+            {
+                calls.insert((instantiation.function_of(parent + 1), inst));
+            }
+        }
+        match calls.into_iter().collect::<Vec<_>>()[..] {
+            [only] if !found.contains(&only) => found.push(only),
+            _ => break,
+        }
     }
+    found
+}
+
+/// Calls of functions within each other that are looked at.
+const MAX_CALLS: usize = 8;
+
+fn same_part(root: RootId, a: CallSite, b: CallSite, whole: &Whole<'_>) -> bool {
+    let function = a.0;
     let body = whole.instantiation.bodies.of(function);
     let cfg = Cfg::new(body);
     let (Some(&at_a), Some(&at_b)) =

@@ -207,7 +207,7 @@ impl Flow<'_> {
             let state = if kind == CallKind::Once { Arc::new(shown_state(paths)) } else { state };
             let creates = (self.summaries)(callee).is_some_and(|s| !s.possible.threads.is_empty());
             let apart = match creates {
-                true => arguments.iter().map(|sym| self.apart(sym.as_ref()?)).collect(),
+                true => arguments.iter().map(|sym| self.apart(inst, sym.as_ref()?)).collect(),
                 false => Vec::new(),
             };
             self.summary.calls.push(Call { inst, callee, arguments, state, apart });
@@ -303,6 +303,9 @@ impl Flow<'_> {
                     self.access(inst, operand, place, 8, AccessKind::Write, false);
                 }
                 let is_task = super::tasks::is_task(passed);
+                if is_task && self.runs_at_once(inst) {
+                    return;
+                }
                 let extent = if is_task { self.extent_of_task(inst, *extent) } else { *extent };
                 let passed = self.passed(*passed, arguments);
                 self.create(inst, (*handle, entry, *argument, extent), passed, arguments, paths);
@@ -599,7 +602,7 @@ impl Flow<'_> {
             .as_ref()
             .and_then(|place| self.handle_range(place))
             .filter(|(index, _)| self.once_per_round(*index, inst));
-        let apart = argument.as_ref().and_then(|argument| self.apart(argument));
+        let apart = argument.as_ref().and_then(|argument| self.apart(inst, argument));
         if self.recording.is_some() {
             let state = Arc::new(shown_state(paths));
             let (argument, handle, many) = (argument.clone(), place.clone(), extent.many);

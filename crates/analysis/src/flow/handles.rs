@@ -301,8 +301,8 @@ impl Flow<'_> {
         }
     }
 
-    /// How far apart the arguments of two threads of one create call are, if they differ.
-    pub(super) fn apart(&mut self, argument: &Sym) -> Option<i64> {
+    /// How far apart the arguments are with which the same call is made twice, if they differ.
+    pub(super) fn apart(&mut self, call: u32, argument: &Sym) -> Option<i64> {
         let atoms: Vec<(u32, i64)> = argument
             .terms
             .iter()
@@ -313,6 +313,7 @@ impl Flow<'_> {
             .collect();
         if let [(inst, 1)] = atoms.as_slice()
             && self.is_allocation(*inst)
+            && self.is_anew(*inst, call)
         {
             return Some(i64::MAX);
         }
@@ -327,6 +328,34 @@ impl Flow<'_> {
         // An array that was allocated before the loop is the same in all of its rounds.
         let body = &self.cfg.loops[index as usize];
         let varies = |inst: u32| body.contains(self.cfg.block_of[inst as usize]);
-        atoms.iter().all(|(inst, _)| *inst == phi || !varies(*inst)).then_some(apart)
+        let others_vary = argument.terms.iter().any(|(atom, _)| match atom {
+            Atom::Inst(LOCAL, inst) => *inst != phi && varies(*inst),
+            atom => Sym::atom(atom.clone())
+                .mentions(&|inner| matches!(inner, Atom::Inst(_, inst) if varies(*inst))),
+        });
+        (!others_vary).then_some(apart)
+    }
+
+    /// Whether the instruction is executed between any two executions of the call.
+    fn is_anew(&self, inst: u32, call: u32) -> bool {
+        let (blocks, cfg) = (&self.function.blocks, self.cfg);
+        let mut seen = vec![false; blocks.len()];
+        let mut open = vec![call + 1];
+        while let Some(from) = open.pop() {
+            let block = cfg.block_of[from as usize];
+            let rest = from..blocks[block as usize].end.0;
+            if rest.contains(&inst) && !(rest.contains(&call) && call < inst) {
+                continue;
+            }
+            if rest.contains(&call) {
+                return false;
+            }
+            for &to in &cfg.successors[block as usize] {
+                if !std::mem::replace(&mut seen[to as usize], true) {
+                    open.push(blocks[to as usize].start.0);
+                }
+            }
+        }
+        true
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Not followed: waiting for some tasks by what they depend on.
 
-use racewarden_ir::{Callee, FunctionId, Op, Value};
+use racewarden_ir::{Callee, FunctionId, InstId, Op, Value};
 
 use super::Flow;
 use crate::effects::{Effect, Extent, Passed};
@@ -100,6 +100,32 @@ impl Flow<'_> {
             }
         }
         found
+    }
+
+    /// Whether the task that the call allocates is only run at once, by whoever makes it: it is begun and
+    /// ended there, and handed to nobody.
+    pub(super) fn runs_at_once(&self, made: u32) -> bool {
+        let module = &self.env.program.module;
+        let task = Value::Inst(InstId(made));
+        let mut begun = false;
+        let kept = self.function.instructions.iter().all(|instruction| {
+            let op = &instruction.op;
+            match op {
+                Op::Call { callee: Callee::Direct(target), arguments, .. } => {
+                    let name = module.name_text(module.function(*target).name);
+                    let begins = name == "__kmpc_omp_task_begin_if0";
+                    let mentions = arguments.contains(&task);
+                    begun |= begins && mentions;
+                    let is_entry = self.env.effects.of(*target).is_none()
+                        && !module.function(*target).is_declaration();
+                    !mentions || begins || name == "__kmpc_omp_task_complete_if0" || is_entry
+                }
+                Op::Store { value, .. } => *value != task,
+                Op::Address { .. } | Op::Load { .. } => true,
+                op => !op.operands().contains(&&task),
+            }
+        });
+        kept && begun
     }
 
     /// How many tasks a call makes that makes tasks: what it returns is one, unless it is handed to a

@@ -15,6 +15,15 @@ const MAX_BRANCHES: usize = 24;
 impl Reader<'_, '_> {
     /// What conditions say is zero where the frame is.
     pub(super) fn zeros(&mut self, frame: FrameId) -> Vec<Poly> {
+        let conditions = self.conditions(frame);
+        conditions
+            .into_iter()
+            .filter_map(|(condition, holds)| self.zero(frame, &condition, holds, 0))
+            .collect()
+    }
+
+    /// The conditions that hold where the frame is, and those that do not.
+    pub(super) fn conditions(&self, frame: FrameId) -> Vec<(Value, bool)> {
         let own = &self.frames[frame as usize];
         let (Some(at), flow) = (own.at, own.flow.clone()) else { return Vec::new() };
         let cfg = &flow.0;
@@ -37,7 +46,7 @@ impl Reader<'_, '_> {
             for (to, other, holds) in [(then, otherwise, true), (otherwise, then, false)] {
                 let only = cfg.predecessors[to.0 as usize].as_slice() == [from];
                 if to != other && only && cfg.dominates(to.0, block) {
-                    found.extend(self.zero(frame, condition, holds, 0));
+                    found.push((condition.clone(), holds));
                 }
             }
         }

@@ -68,6 +68,7 @@ fn bounded(way: &Way, value: &Poly, end: End, far: bool) -> Option<Poly> {
     for _ in 0..MAX_STEPS {
         let is_bounded = |var: &&Var| match var {
             Var::Shared(_) => far,
+            Var::Number(_) => far && way.bounds.contains_key(var),
             Var::Low(..) | Var::Local(..) => true,
             _ => false,
         };
@@ -187,7 +188,7 @@ impl Pair<'_> {
 }
 
 fn is_size(var: &Var) -> bool {
-    matches!(var, Var::Load(..)) && var.is_common()
+    matches!(var, Var::Load(..) | Var::Before(..)) && var.is_common()
 }
 
 /// Whether the value is at least zero and below the size.

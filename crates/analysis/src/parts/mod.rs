@@ -10,8 +10,8 @@
 //! Indices are taken not to overflow and to stay in their object, as everywhere; neither the sign of a
 //! size nor the number of threads matters, because bounds that turn around leave a loop without a round.
 //!
-//! Only threads that are created in one loop have numbers that are known to differ; what the first thread
-//! does beside them is not looked at.
+//! Only threads that are created in one loop, and the members of one team, have numbers that are known to
+//! differ; what the first thread does beside those that it creates is not looked at.
 
 mod bases;
 mod callers;
@@ -19,6 +19,7 @@ mod conditions;
 mod differ;
 mod poly;
 mod powers;
+mod teams;
 mod ways;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -85,6 +86,12 @@ fn is_same_number(a: &Way, b: &Way) -> bool {
     a.zeros.iter().any(|zero| is_of_number(zero) && b.zeros.contains(zero))
 }
 
+/// Whether one access is to the copy of who started the team and the other to a member's own.
+fn are_other_copies(a: &Way, b: &Way) -> bool {
+    let apart = |a: &Way, b: &Way| a.copied.is_some() && a.copied == b.original;
+    apart(a, b) || apart(b, a)
+}
+
 /// A number's multiple and what is the same in all threads.
 fn is_of_number(poly: &Poly) -> bool {
     let is_number = |var: &Var| matches!(var, Var::Number(_));
@@ -101,6 +108,7 @@ impl Whole<'_> {
         let (x, y) = (self.ways(a)?, self.ways(b)?);
         let apart = |one: &Way, two: &Way| {
             is_same_number(one, two)
+                || are_other_copies(one, two)
                 || self.are_other_objects(one, two)
                 || self.take_turns(a.root, one, two)
                 || self.differ((one, a), (two, b))

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use racewarden_ir::GlobalId;
+use racewarden_ir::{FunctionId, GlobalId};
 
 /// An activation on the way to an access.
 pub type FrameId = u32;
@@ -20,6 +20,10 @@ pub enum Own {
     Half,
     /// The counter of the loop that created it.
     Round,
+    /// Its number in its team.
+    Member,
+    /// The counter of a shared loop: no two members of the team get the same round.
+    Share(FunctionId, u32),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +37,12 @@ pub enum Var {
     Local(FrameId, u32),
     /// The counter of a loop that all threads go through in step.
     Shared(u32),
+    /// The address that all members of a team are given, by the entry's formal.
+    Given(u32),
+    /// What an instruction or a formal of the function that starts the team is when it does.
+    Before(FunctionId, bool, u32),
+    /// How many members the team has.
+    Members,
     Div(Arc<Poly>, Arc<Poly>),
     Rem(Arc<Poly>, Arc<Poly>),
     /// The bits of a value that a constant has, too.
@@ -143,6 +153,13 @@ impl Poly {
             result = result.plus(&own)?;
         }
         Some(result)
+    }
+
+    /// The quotient by a number, where there is no rest.
+    pub fn divided(&self, by: i64) -> Option<Poly> {
+        let exact = by > 0 && self.terms.values().all(|times| times % by == 0);
+        let terms = self.terms.iter().map(|(product, times)| (product.clone(), times / by.max(1)));
+        exact.then(|| Poly { terms: terms.collect() })
     }
 
     pub fn mentions(&self, test: &dyn Fn(&Var) -> bool) -> bool {

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{BinaryOp, Callee, CastOp, CompareOp, FunctionId, InstId, Op, Type, Value};
+use racewarden_ir::{
+    BinaryOp, Callee, CastOp, CompareOp, FunctionId, GlobalId, InstId, Op, Type, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::callers::Callers;
@@ -44,6 +46,11 @@ pub struct Way {
     pub zeros: Vec<Poly>,
     /// Counters of the function that the threads start in which all of them start at one number.
     pub counters: Vec<u32>,
+    /// The access is to the thread's own copy of a thread-local variable, and the thread is not the one
+    /// that has started the team.
+    pub copied: Option<GlobalId>,
+    /// The access is to the copy of who has started the team.
+    pub original: Option<GlobalId>,
 }
 
 /// What the address was made from.
@@ -94,7 +101,7 @@ pub(super) struct Frame {
 pub(super) struct Reader<'r, 'a> {
     pub(super) whole: &'r Whole<'a>,
     callers: &'r Callers,
-    root: RootId,
+    pub(super) root: RootId,
     pub(super) frames: Vec<Frame>,
     known: FxHashMap<(FrameId, u32), Option<Poly>>,
     results: FxHashMap<(FrameId, u32), Option<(FrameId, Value)>>,
@@ -171,12 +178,16 @@ impl<'r, 'a> Reader<'r, 'a> {
         };
         let address = operand.and_then(|operand| self.value(last, operand));
         let base = operand.map_or(Base::Unknown, |operand| self.base(last, operand, 0));
+        let own = operand.and_then(|operand| self.own_copy(access.function, operand));
+        let copied = own.filter(|_| self.is_not_first(last));
+        let original = address.as_ref().and_then(|address| self.original_of(address));
         let zeros: Vec<Poly> = (0..=last).flat_map(|frame| self.zeros(frame)).collect();
         let mut bounds = BTreeMap::new();
         let mut open: Vec<Poly> = address.iter().chain(&zeros).cloned().collect();
         let mut seen = FxHashSet::default();
         let mut counters = Vec::new();
         while let Some(poly) = open.pop() {
+            self.bound_rounds(&poly, &mut bounds);
             let mut found = Vec::new();
             collect(&poly, &mut found);
             for (frame, inst) in found {
@@ -193,7 +204,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 }
             }
         }
-        Way { sites, base, address, bounds, zeros, counters }
+        Way { sites, base, address, bounds, zeros, counters, copied, original }
     }
 
     fn local(&self, frame: FrameId, inst: u32) -> Option<Poly> {
@@ -226,6 +237,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         let changed = own.changed.get(index as usize).copied().unwrap_or(true);
         if own.is_entry && index == 0 && !changed && self.is_numbered(Own::Argument) {
             return Some(Poly::var(Var::Number(Own::Argument)));
+        }
+        if own.is_entry
+            && !changed
+            && let Some(given) = self.given_to_team(index)
+        {
+            return Some(given);
         }
         match own.caller.clone() {
             Some((caller, arguments)) if !changed => {
@@ -279,10 +296,14 @@ impl<'r, 'a> Reader<'r, 'a> {
             Op::Load { address, size, order: None, volatile: false } => {
                 self.load(frame, inst, address, *size)
             }
-            Op::Call { .. } => {
-                let (within, value) = self.result(frame, inst)?;
-                self.value(within, &value)
-            }
+            Op::Call { .. } => match self.of_team(inst, frame) {
+                Some(found) => Some(found),
+                None => {
+                    let (within, value) = self.result(frame, inst)?;
+                    self.value(within, &value)
+                }
+            },
+            Op::Phi { .. } => self.round_of_team(inst, frame),
             _ => None,
         }
     }
@@ -319,6 +340,20 @@ impl<'r, 'a> Reader<'r, 'a> {
             return round.times(&Poly::number(scale))?.shifted(start);
         }
         let is_stable = instantiation.sharing?.stable.contains(&(function, inst));
+        match at.as_var() {
+            Some(Var::Global(global)) if is_stable => {
+                if let Some(number) = self.initial_number(*global, size) {
+                    return Some(Poly::number(number));
+                }
+            }
+            Some(Var::Given(index)) => {
+                if let Some((function, stored)) = self.given_value(*index).filter(|_| size >= 4) {
+                    let found = self.before_team(function, &stored);
+                    return Some(found.unwrap_or_else(|| Poly::var(Var::Load(Arc::new(at), size))));
+                }
+            }
+            _ => {}
+        }
         let places = instantiation.points.value(&instantiation.bodies, function, address);
         let objects = &instantiation.points.locations().objects;
         let kept = places.iter().all(|at| {
@@ -456,6 +491,9 @@ fn binary(op: BinaryOp, left: &Poly, right: &Poly) -> Option<Poly> {
             Some(Poly::var(Var::Low(Arc::new(left.clone()), mask)))
         }
         (BinaryOp::SDiv | BinaryOp::UDiv, _) if left_number.is_none() => {
+            if let Some(exact) = right_number.and_then(|by| left.divided(by)) {
+                return Some(exact);
+            }
             let (left, right) = pair();
             Some(Poly::var(Var::Div(left, right)))
         }

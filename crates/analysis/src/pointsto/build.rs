@@ -9,6 +9,7 @@ use super::locations::{Location, LocationId, Locations, ObjectKind, gcd};
 use super::solve::{Node, Solver, Watch};
 use super::steps::repeated;
 use super::tables::{Only, Tables};
+use super::tasks::behind_asked;
 use super::{CallSite, PointsTo, carries};
 use crate::effects::{Effect, Effects, Inside, Passed};
 
@@ -666,8 +667,11 @@ impl Builder<'_> {
             }
             Effect::PointsIntoItself => {
                 let location = self.heap(place, 0);
-                let anywhere = self.solver.locations.shift(location, 0, 1);
-                let from = self.constant(anywhere);
+                let behind = match behind_asked(self.effects, target, arguments) {
+                    Some(offset) => self.solver.locations.shift(location, offset, 0),
+                    None => self.solver.locations.shift(location, 0, 1),
+                };
+                let from = self.constant(behind);
                 self.solver.watch(own, Watch::Store { from, wide: false });
             }
             Effect::Once { function, .. } => {

@@ -16,6 +16,7 @@ mod solution;
 mod solve;
 mod steps;
 mod tables;
+mod tasks;
 
 use std::borrow::Cow;
 use std::hash::Hash;

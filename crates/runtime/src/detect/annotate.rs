@@ -98,10 +98,8 @@ interceptor! {
         0
     }
     fn __tsan_mutex_post_unlock(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
-    fn __tsan_mutex_pre_signal(lock: usize, _flags: c_uint) {
-        engine::release(lock);
-        engine::ignore_all(true)
-    }
+    // What a signal wakes orders itself by the mutex that it takes again.
+    fn __tsan_mutex_pre_signal(_lock: usize, _flags: c_uint) { engine::ignore_all(true) }
     fn __tsan_mutex_post_signal(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
     fn __tsan_mutex_pre_divert(_lock: usize, _flags: c_uint) { engine::ignore_all(false) }
     fn __tsan_mutex_post_divert(_lock: usize, _flags: c_uint) { engine::ignore_all(true) }
@@ -119,10 +117,10 @@ interceptor! {
         modules::announce(tls::caller());
     }
 
-    fn __tsan_testonly_barrier_init(barrier: *mut u64, count: c_uint) {
-        *barrier = u64::from(count);
+    fn __tsan_testonly_barrier_init(barrier: *mut u32, count: c_uint) {
+        *barrier = count & BARRIER_COUNT;
     }
-    fn __tsan_testonly_barrier_wait(barrier: *mut u64) {
+    fn __tsan_testonly_barrier_wait(barrier: *mut u32) {
         invisible_wait(barrier)
     }
 }
@@ -136,26 +134,30 @@ fn benign(address: usize, size: usize) {
     }
 }
 
-/// A barrier that orders nothing in the detector's eyes: the low half counts who must come, the
-/// high half who came.
-fn invisible_wait(barrier: *mut u64) {
-    // SAFETY: the program's own barrier, initialised above; its halves are atomics to everybody.
-    let (count, arrived) =
-        unsafe { (*barrier.cast::<u32>(), AtomicU32::from_ptr(barrier.cast::<u32>().add(1))) };
+/// The bits that count who must come; those above count who came. Programs give a barrier four bytes
+/// (or eight, in older versions of the interface), so it has to fit into one word.
+const BARRIER_COUNT: u32 = 0x3ff;
+const BARRIER_CAME: u32 = BARRIER_COUNT + 1;
+
+/// A barrier that orders nothing in the detector's eyes.
+fn invisible_wait(barrier: *mut u32) {
+    // SAFETY: the program's own barrier, initialised above; it is an atomic to everybody.
+    let word = unsafe { AtomicU32::from_ptr(barrier) };
+    let before = word.fetch_add(BARRIER_CAME, Ordering::SeqCst);
+    let count = before & BARRIER_COUNT;
     if count == 0 {
         return;
     }
-    let mine = arrived.fetch_add(1, Ordering::SeqCst);
-    let round = mine / count;
-    if (mine + 1) % count == 0 {
-        futex_wake(arrived, u32::MAX >> 1);
+    let round = |value: u32| value / BARRIER_CAME / count;
+    if round(before.wrapping_add(BARRIER_CAME)) != round(before) {
+        futex_wake(word, u32::MAX >> 1);
         return;
     }
     loop {
-        let now = arrived.load(Ordering::SeqCst);
-        if now / count != round {
+        let now = word.load(Ordering::SeqCst);
+        if round(now) != round(before) {
             return;
         }
-        futex_wait(arrived, now, None);
+        futex_wait(word, now, None);
     }
 }

@@ -591,6 +591,9 @@ interceptor! {
     fn fclose(stream: *mut c_void) -> c_int {
         let pc = tls::caller();
         watch(pc, |thread| check_range(thread, stream as usize, 1, Kind::WRITE, pc));
+        // The library closes the descriptor by itself; before the call, because its number may be
+        // given out again at once.
+        super::io::opened(libc::fileno(stream.cast()));
         // The C library gives the stream's memory back as its last act, as if it were us.
         engine::ignore_writes(true);
         let result = real!(fclose: fn(*mut c_void) -> c_int)(stream);

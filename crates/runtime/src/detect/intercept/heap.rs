@@ -247,6 +247,12 @@ fn renewed(address: usize, size: usize) {
     }
 }
 
+/// Whether the kernel looks at the range at all: it refuses addresses past a program's own.
+fn can_be_mapped(address: usize, size: usize) -> bool {
+    const END: usize = 1 << 47;
+    address.checked_add(size).is_some_and(|end| end <= END)
+}
+
 const FAILED: *mut c_void = usize::MAX as *mut c_void;
 
 interceptor! {
@@ -266,12 +272,14 @@ interceptor! {
     }
     fn munmap(address: *mut c_void, size: usize) -> c_int {
         let pc = tls::caller();
-        // Whoever still used the memory races with its end, as with `free`.
-        if let Some(mut thread) = enter() && modules::is_watched(pc) {
-            check_range(&mut thread, address as usize, size.min(UNMAPPED), Kind::FREE, pc);
+        if can_be_mapped(address as usize, size) {
+            // Whoever still used the memory races with its end, as with `free`.
+            if let Some(mut thread) = enter() && modules::is_watched(pc) {
+                check_range(&mut thread, address as usize, size.min(UNMAPPED), Kind::FREE, pc);
+            }
+            // Before the call: right after it, another thread may map the same addresses.
+            renewed(address as usize, size);
         }
-        // Before the call: right after it, another thread may map the same addresses.
-        renewed(address as usize, size);
         real!(munmap: fn(*mut c_void, usize) -> c_int)(address, size)
     }
     fn mremap(old: *mut c_void, old_size: usize, new_size: usize, flags: c_int, target: *mut c_void) -> *mut c_void {

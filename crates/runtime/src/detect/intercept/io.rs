@@ -15,6 +15,8 @@ const TRACKED: usize = 1 << 16;
 /// Per descriptor: what it orders with, 0 until asked. The array is never touched for itself, its
 /// elements' addresses also stand for the descriptors in the race check.
 static ORDERS: [AtomicU64; TRACKED] = [const { AtomicU64::new(0) }; TRACKED];
+/// Per descriptor: what an epoll orders with that tells when there is something in it.
+static TOLD: [AtomicU64; TRACKED] = [const { AtomicU64::new(0) }; TRACKED];
 /// Addresses that stand for the inodes; more inodes than this share.
 static INODES: [u64; 4096] = [0; 4096];
 static SOCKETS: u64 = 0;
@@ -89,6 +91,22 @@ pub fn sending(file: c_int, pc: usize, parts: &[(usize, usize)]) {
     }
     if let Some(order) = order_of(file) {
         engine::release_in(&mut thread, order);
+    }
+    let told = told_of(file).map_or(0, |told| told.load(Ordering::Relaxed));
+    if told != 0 {
+        engine::release_in(&mut thread, told as usize);
+    }
+}
+
+fn told_of(file: c_int) -> Option<&'static AtomicU64> {
+    usize::try_from(file).ok().and_then(|at| TOLD.get(at))
+}
+
+/// Whoever waits for the epoll comes after what goes in here, whether or not it is read.
+fn watched(poll: c_int, operation: c_int, file: c_int) {
+    if let Some(told) = told_of(file) {
+        let order = if operation == libc::EPOLL_CTL_DEL { None } else { order_of(poll) };
+        told.store(order.unwrap_or(0) as u64, Ordering::Relaxed);
     }
 }
 
@@ -223,14 +241,14 @@ interceptor! {
         let pc = tls::caller();
         replacing(file, to, pc);
         let result = real!(dup2: fn(c_int, c_int) -> c_int)(file, to);
-        duplicated(file, result);
+        duplicated(file, result, pc);
         result
     }
     fn dup3(file: c_int, to: c_int, flags: c_int) -> c_int {
         let pc = tls::caller();
         replacing(file, to, pc);
         let result = real!(dup3: fn(c_int, c_int, c_int) -> c_int)(file, to, flags);
-        duplicated(file, result);
+        duplicated(file, result, pc);
         result
     }
     fn pipe(ends: *mut c_int) -> c_int {
@@ -280,8 +298,9 @@ interceptor! {
         real!(connect: fn(c_int, *const c_void, c_uint) -> c_int)(file, address, length)
     }
     fn dup(file: c_int) -> c_int {
+        let pc = tls::caller();
         let result = real!(dup: fn(c_int) -> c_int)(file);
-        duplicated(file, result);
+        duplicated(file, result, pc);
         result
     }
     fn eventfd(value: c_uint, flags: c_int) -> c_int {
@@ -311,6 +330,7 @@ interceptor! {
     }
     fn epoll_ctl(poll: c_int, operation: c_int, file: c_int, event: *mut c_void) -> c_int {
         sending(poll, tls::caller(), &[]);
+        watched(poll, operation, file);
         real!(epoll_ctl: fn(c_int, c_int, c_int, *mut c_void) -> c_int)(poll, operation, file, event)
     }
     fn epoll_wait(poll: c_int, events: *mut c_void, most: c_int, timeout: c_int) -> c_int {
@@ -354,7 +374,7 @@ fn replacing(file: c_int, to: c_int, pc: usize) {
 }
 
 /// Both descriptors now name the same open file.
-fn duplicated(file: c_int, copy: c_int) {
+fn duplicated(file: c_int, copy: c_int, pc: usize) {
     if copy < 0 || file == copy {
         return;
     }
@@ -362,15 +382,22 @@ fn duplicated(file: c_int, copy: c_int) {
     if let (Some(order), Some(known)) = (order_of(file), descriptor(copy)) {
         known.store(order as u64, Ordering::Relaxed);
     }
+    // The number may have been known before: who closes it meanwhile closes the wrong file.
+    if let Some(mut thread) = enter() {
+        used(&mut thread, copy, pc);
+    }
 }
 
-/// A fresh descriptor: what its number meant before is over.
-fn opened(file: c_int) {
-    if let Some(known) = descriptor(file) {
-        known.store(0, Ordering::Relaxed);
-        if let Some(_thread) = enter() {
-            crate::detect::access::forget_range(known.as_ptr() as usize, 8);
-            crate::detect::sync::forget(known.as_ptr() as usize);
-        }
+/// A fresh descriptor, or one that a call ended which is not seen here: what its number meant before
+/// is over.
+pub fn opened(file: c_int) {
+    let Some(known) = descriptor(file) else { return };
+    known.store(0, Ordering::Relaxed);
+    if let Some(told) = told_of(file) {
+        told.store(0, Ordering::Relaxed);
+    }
+    if let Some(_thread) = enter() {
+        crate::detect::access::forget_range(known.as_ptr() as usize, 8);
+        crate::detect::sync::forget(known.as_ptr() as usize);
     }
 }
