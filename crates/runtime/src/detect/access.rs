@@ -6,7 +6,7 @@
 //! everything the old one conflicts with, and is ordered after it.
 //!
 //! Four paths, each for what the one before cannot decide:
-//! - the fast path (`engine::access`, and inline in instrumented code) compares the granule's first
+//! - the fast path (`incoming::access`, and inline in instrumented code) compares the granule's first
 //!   cell with the thread's epoch: who touched these bytes since its last release has nothing new
 //!   to say. It takes no lock;
 //! - the short way (`lean`) repeats what was decided before, for whole granules;

@@ -1,9 +1,11 @@
 //! Accesses as code brings them, one by one.
 //!
-//! What the fast path cannot tell comes here, hundreds of millions of times in a minute, and most of it ends in
-//! [`access_one`] or [`access_more`]. What is on that way calls nothing that it comes back from, so that it
-//! has few registers to keep: whatever it cannot deal with is left to a function that is called last, and finds
-//! the granule anew.
+//! What the fast path cannot tell comes here, hundreds of millions of times in a minute. Each way is a function
+//! that is called last, so that what only looks keeps no registers for what remembers:
+//! - [`access_one`]: a whole granule with no more than two cells, in the short way (`lean`) if that will do;
+//! - [`access_among_others`]: several threads have been there, and this one may have said as much already;
+//! - [`access_more`]: everything else, under the lock of the granule's group;
+//! - [`access_odd`] and [`access_slow`]: what needs the full check, and what has no shadow yet.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +21,7 @@ pub fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         let now = tls::now() as u64;
         let new = now | write_bit(kind) | bytes;
         if now == 0 || !step::says(granule.first().load(Ordering::Relaxed), new) {
-            access_new::<SIZE>(granule, address, new, pc);
+            access_new(granule, address, new, pc, SIZE == 8);
         }
         return;
     }
@@ -32,7 +34,7 @@ pub fn access_untold<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match part_of_one::<SIZE>(address) {
         Some((granule, bytes)) => {
             let new = tls::now() as u64 | write_bit(kind) | bytes;
-            access_new::<SIZE>(granule, address, new, pc);
+            access_new(granule, address, new, pc, SIZE == 8);
         }
         None => access_two(address, SIZE, kind, pc),
     }
@@ -46,12 +48,13 @@ fn part_of_one<const SIZE: usize>(address: usize) -> Option<(Granule, u64)> {
     (offset + SIZE <= 8).then_some((granule, ((1u64 << SIZE) - 1) << offset))
 }
 
+/// An access that the first cell does not tell of. `is_whole` says whether it is to all of the granule.
 #[inline(always)]
-fn access_new<const SIZE: usize>(granule: Granule, address: usize, new: u64, pc: usize) {
+fn access_new(granule: Granule, address: usize, new: u64, pc: usize, is_whole: bool) {
     if !granule.has_more() {
-        match SIZE {
-            8 => access_one(granule, address, new, pc),
-            _ => access_more(granule, address, new, pc),
+        match is_whole {
+            true => access_one(granule, address, new, pc),
+            false => access_more(granule, address, new, pc),
         }
     } else if granule.is_everyones() {
         access_among_others(granule, address, new, pc);
@@ -85,7 +88,7 @@ fn access_unless_said(granule: Granule, address: usize, new: u64, pc: usize) {
     let is_said =
         new & cell::EPOCH != 0 && step::says(granule.first().load(Ordering::Relaxed), new);
     if !is_said {
-        access_new::<0>(granule, address, new, pc);
+        access_new(granule, address, new, pc, false);
     }
 }
 
@@ -99,7 +102,7 @@ pub fn access_pair(address: usize, kind: Kind, pc: usize) {
     {
         let parts = [(first, new), (second, new)];
         if !(first.is_grouped_with(&second) && lean::may_do(&parts) && access_leanly(parts, pc)) {
-            access_both(address, new, pc);
+            access_both(address, kind, pc);
         }
         return;
     }
@@ -107,12 +110,9 @@ pub fn access_pair(address: usize, kind: Kind, pc: usize) {
 }
 
 #[inline(never)]
-fn access_both(address: usize, new: u64, pc: usize) {
-    for address in [address, address + 8] {
-        if let Some(granule) = shadow::existing(address) {
-            access_unless_said(granule, address, new, pc);
-        }
-    }
+fn access_both(address: usize, kind: Kind, pc: usize) {
+    access::<8>(address, kind, pc);
+    access::<8>(address + 8, kind, pc);
 }
 
 pub fn access_range(address: usize, size: usize, kind: Kind, pc: usize) {

@@ -22,6 +22,17 @@ fn order_of(all: &'static [u64; 1024], id: c_int, number: u16) -> usize {
     &raw const all[hash as usize] as usize
 }
 
+/// After a message came in, and its priority, if anybody asked for that.
+fn got_message(queue: c_int, pc: usize, result: isize, text: (usize, usize), priority: usize) {
+    received(queue, pc, result, &[text]);
+    if result >= 0
+        && priority != 0
+        && let Some(mut thread) = enter()
+    {
+        check_range(&mut thread, priority, size_of::<c_uint>(), Kind::WRITE, pc);
+    }
+}
+
 /// A message of System V starts with its kind.
 const KIND: usize = size_of::<c_long>();
 
@@ -67,13 +78,13 @@ interceptor! {
     fn mq_receive(queue: c_int, text: *mut c_char, size: usize, priority: *mut c_uint) -> isize {
         let pc = tls::caller();
         let result = real!(mq_receive: fn(c_int, *mut c_char, usize, *mut c_uint) -> isize)(queue, text, size, priority);
-        received(queue, pc, result, &[(text as usize, size)]);
+        got_message(queue, pc, result, (text as usize, size), priority as usize);
         result
     }
     fn mq_timedreceive(queue: c_int, text: *mut c_char, size: usize, priority: *mut c_uint, limit: *const c_void) -> isize {
         let pc = tls::caller();
         let result = real!(mq_timedreceive: fn(c_int, *mut c_char, usize, *mut c_uint, *const c_void) -> isize)(queue, text, size, priority, limit);
-        received(queue, pc, result, &[(text as usize, size)]);
+        got_message(queue, pc, result, (text as usize, size), priority as usize);
         result
     }
     fn msgsnd(queue: c_int, message: *const c_void, size: usize, flags: c_int) -> c_int {
