@@ -67,6 +67,8 @@ pub(crate) const FAMILIES: &[(&str, &str)] = families![
     "string",
     "memory",
     "strings",
+    "wide",
+    "databases",
     "stdio",
     "posix",
     "math",
