@@ -15,21 +15,28 @@ mod blocking;
 mod captures;
 mod error;
 mod insert;
+mod known;
 pub mod lifecycle;
 mod matching;
+mod memo;
+mod memory;
 mod model;
 mod person;
+mod places;
 mod query;
 mod record;
+mod reported;
 mod rows;
+mod spans;
 mod store;
+mod unseen;
 
 pub use blocking::BlockingLedger;
 pub use error::{Error, Result};
 pub use lifecycle::{Assessment, Mark, Refusal, State, Status};
 pub use model::{
     AuditItem, CaptureDiff, CaptureInfo, CaptureItem, Counts, Entry, EvidenceItem, Filter,
-    HistoryItem, Page, Program, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort, UnitInfo,
-    now,
+    HistoryItem, Named, Page, Program, Recorded, RunInfo, RunItem, ScheduleItem, Snapshot, Sort,
+    UnitInfo, now,
 };
 pub use store::{Backend, Ledger, shown};
