@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use racewarden_finding::{Conclusion, Engine, Report, Site, conclude};
+use racewarden_finding::{Conclusion, Engine, Evidence, Report, Site, conclude};
 use sqlx::any::AnyRow;
 use sqlx::{Any, AssertSqlSafe, Executor, Row};
 
-use crate::rows::{RACE_COLUMNS, entry, evidence, from_json, race_number, to_json};
+use crate::rows::{RACE_COLUMNS, entry, evidence, from_json, race_id, race_number, to_json};
 use crate::{
     AuditItem, Counts, Entry, Error, EvidenceItem, Filter, HistoryItem, Ledger, Page, Program,
     Result, RunItem, ScheduleItem, Snapshot, Sort, Status,
@@ -158,6 +158,21 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// The latest that a person said of each of these races, by id; nothing for the others.
+    pub async fn said_by_people(&self, ids: &[&str]) -> Result<BTreeMap<String, Evidence>> {
+        let numbers: Vec<i64> = ids.iter().map(|id| race_number(id)).collect::<Result<_>>()?;
+        let sql = format!(
+            "SELECT r.number, e.engine, e.detail FROM race_rows r \
+             JOIN evidence e ON e.race_id = r.id AND e.engine = 'person' \
+             WHERE r.number IN ({}) ORDER BY e.id",
+            self.backend.numbers(1)
+        );
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(to_json(&numbers));
+        let rows = query.fetch_all(&self.pool).await?;
+        let said = |row: &AnyRow| Ok((race_id(row.try_get("number")?), evidence(row)?));
+        rows.iter().map(said).collect()
     }
 
     /// Every move of a race's state, the oldest first.
