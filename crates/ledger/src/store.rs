@@ -114,6 +114,11 @@ impl Ledger {
                         connection.execute("PRAGMA journal_mode = WAL").await?;
                         connection.execute("PRAGMA synchronous = FULL").await?;
                         connection.execute("PRAGMA foreign_keys = ON").await?;
+                        // A first report of a large program is written once, not page by page
+                        // again as the cache overflows; in KiB, and taken only as it is needed.
+                        connection.execute("PRAGMA cache_size = -65536").await?;
+                        // What a statement of many rows keeps to take itself back.
+                        connection.execute("PRAGMA temp_store = MEMORY").await?;
                     }
                     Ok(())
                 })
