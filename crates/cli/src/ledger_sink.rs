@@ -17,6 +17,7 @@
 //! the commands that read (`races`, `show`, `replay`…) then take the one that was written last
 //! from the same folder. A ledger that cannot be written is a message, never a failure.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -207,12 +208,14 @@ fn record_at(place: &Place, report: &mut Report, found_by: &FoundBy) -> anyhow::
         ..RunInfo::new(found_by.engine, found_by.target())
     };
     let recorded = ledger.record_report(report, &run)?;
+    let aside = recorded.races.iter().filter(|known| known.verdict == Verdict::Suppressed);
+    let aside: Vec<&str> = aside.map(|known| known.id.as_str()).collect();
+    let said = if aside.is_empty() { BTreeMap::new() } else { ledger.said_by_people(&aside)? };
     for (race, known) in report.races.iter_mut().zip(&recorded.races) {
         race.id.clone_from(&known.id);
         if known.verdict == Verdict::Suppressed {
             race.verdict = Verdict::Suppressed;
-            let stored = ledger.race(&known.id)?.race.evidence;
-            race.evidence.extend(stored.into_iter().filter(|e| e.engine == Engine::Person));
+            race.evidence.extend(said.get(&known.id).cloned());
         }
     }
     report.finish();

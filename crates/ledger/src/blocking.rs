@@ -1,8 +1,9 @@
 //! The ledger for callers without an async runtime, as the command line is one.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 
-use racewarden_finding::Report;
+use racewarden_finding::{Evidence, Report};
 
 use crate::{
     CaptureDiff, CaptureItem, Entry, EvidenceItem, Filter, HistoryItem, Ledger, Mark, Page,
@@ -48,6 +49,10 @@ impl BlockingLedger {
 
     pub fn evidence(&self, id: &str) -> Result<Vec<EvidenceItem>> {
         self.wait(self.ledger.evidence(id))
+    }
+
+    pub fn said_by_people(&self, ids: &[&str]) -> Result<BTreeMap<String, Evidence>> {
+        self.wait(self.ledger.said_by_people(ids))
     }
 
     pub fn schedules(&self, id: &str) -> Result<Vec<ScheduleItem>> {

@@ -84,13 +84,20 @@ pub struct Entry {
     pub last_seen: i64,
 }
 
+/// A race's name in the ledger, and its verdict there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub id: String,
+    pub verdict: Verdict,
+}
+
 /// What recording a report did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recorded {
     pub run: i64,
     pub capture: Option<i64>,
-    /// The report's races in its order, with their ledger ids and verdicts.
-    pub races: Vec<Race>,
+    /// How the ledger names the report's races, in its order.
+    pub races: Vec<Named>,
     /// Ids of races that the ledger had not known.
     pub new: Vec<String>,
     pub regressions: Vec<String>,

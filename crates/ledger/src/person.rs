@@ -2,16 +2,15 @@
 //! evidence, and a line in the audit trail.
 
 use racewarden_finding::{Engine, Evidence};
-use sqlx::{Any, AssertSqlSafe, Row, Transaction};
+use sqlx::{AssertSqlSafe, Row};
 
-use crate::insert::{Bind, HISTORY, history_row, insert};
+use crate::insert::{Bind, HISTORY, Rows, history_row, insert};
 use crate::lifecycle::{self, Event, Mark};
 use crate::query::history_item;
 use crate::record::{snapshot, store_state};
 use crate::rows::{RACE_COLUMNS, race_id, race_number, state, to_json};
+use crate::store::Writer;
 use crate::{Error, Ledger, Refusal, Result, State, now};
-
-type Writer = Transaction<'static, Any>;
 
 struct Target {
     row: i64,
@@ -35,13 +34,13 @@ impl Ledger {
             .with("action", action)
             .with("author", author)
             .with("reason", reason);
-        let row = vec![
+        let row = [
             Bind::Number(target.row),
             Bind::Number(now()),
             Bind::Text(Engine::Person.as_str().to_owned()),
             Bind::Text(to_json(&evidence.detail)),
         ];
-        insert(&mut writer, "evidence (race_id, at, engine, detail)", &[row], "").await?;
+        insert(&mut writer, "evidence (race_id, at, engine, detail)", Rows::one(row), "").await?;
         writer.commit().await?;
         Ok(next)
     }
@@ -114,7 +113,7 @@ impl Ledger {
     ) -> Result<()> {
         let before = Some(&target.state);
         let row = history_row(target.row, now(), author, action, reason, before, next);
-        insert(writer, HISTORY, &[row], "").await?;
+        insert(writer, HISTORY, Rows::one(row), "").await?;
         store_state(writer, target.row, next).await?;
         audit(writer, author, action, &target.id, reason).await?;
         snapshot(writer, now()).await
@@ -139,7 +138,8 @@ async fn audit(
     subject: &str,
     detail: &str,
 ) -> Result<()> {
-    let texts = [actor, action, subject, detail].map(|text| Bind::Text(text.to_owned()));
-    let row = [Bind::Number(now())].into_iter().chain(texts).collect();
-    insert(writer, "audit (at, actor, action, subject, detail)", &[row], "").await
+    let [actor, action, subject, detail] =
+        [actor, action, subject, detail].map(|text| Bind::Text(text.to_owned()));
+    let row = [Bind::Number(now()), actor, action, subject, detail];
+    insert(writer, "audit (at, actor, action, subject, detail)", Rows::one(row), "").await
 }

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use racewarden_finding::{Conclusion, Engine, Report, Site, conclude};
+use racewarden_finding::{Conclusion, Engine, Evidence, Report, Site, conclude};
 use sqlx::any::AnyRow;
 use sqlx::{Any, AssertSqlSafe, Executor, Row};
 
-use crate::rows::{RACE_COLUMNS, entry, evidence, from_json, race_number};
-use crate::store::placeholders;
+use crate::rows::{RACE_COLUMNS, entry, evidence, from_json, race_id, race_number, to_json};
 use crate::{
     AuditItem, Counts, Entry, Error, EvidenceItem, Filter, HistoryItem, Ledger, Page, Program,
-    Result, RunItem, ScheduleItem, Snapshot, Sort,
+    Result, RunItem, ScheduleItem, Snapshot, Sort, Status,
 };
 
 /// A race's timeline shows the latest of these.
 const MOST_EVIDENCE: i64 = 500;
-const CHUNK: usize = 500;
+/// Races whose texts are in memory at once.
+const CHUNK: usize = 4_000;
 
 impl Ledger {
     /// The races that match, a page of them, without their evidence.
     pub async fn races(&self, filter: &Filter) -> Result<Page> {
         let clause = Clause::of(filter);
-        let sql = format!("SELECT COUNT(*) AS total FROM races r{}", clause.sql);
+        let sql = format!("SELECT COUNT(*) AS total FROM race_rows r{}", clause.sql);
         let row = clause.bound(&sql).fetch_one(&self.pool).await?;
         let total = row.try_get::<i64, _>("total")?.unsigned_abs();
         let limit = match filter.limit {
@@ -90,7 +90,7 @@ impl Ledger {
         if from_races == Conclusion::Racy {
             return Ok(from_races);
         }
-        let open: i64 = sqlx::query("SELECT COUNT(*) AS n FROM races WHERE status <> 'fixed'")
+        let open: i64 = sqlx::query("SELECT COUNT(*) AS n FROM race_rows WHERE status <> 'fixed'")
             .fetch_one(&self.pool)
             .await?
             .try_get("n")?;
@@ -114,13 +114,10 @@ impl Ledger {
         let mut sites: BTreeMap<i64, Vec<Site>> = BTreeMap::new();
         for chunk in keys.chunks(CHUNK) {
             let sql = format!(
-                "SELECT race_id, body FROM sites WHERE race_id IN {} ORDER BY race_id, side",
-                placeholders(1, chunk.len())
+                "SELECT race_id, body FROM sites WHERE race_id IN ({}) ORDER BY race_id, side",
+                self.backend.numbers(1)
             );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for key in chunk {
-                query = query.bind(*key);
-            }
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(to_json(&chunk));
             for row in query.fetch_all(&self.pool).await? {
                 let site = from_json("a site", &row.try_get::<String, _>("body")?)?;
                 sites.entry(row.try_get("race_id")?).or_default().push(site);
@@ -142,13 +139,11 @@ impl Ledger {
     async fn attach_evidence(&self, entries: &mut [(i64, &mut Entry)]) -> Result<()> {
         for chunk in entries.chunks_mut(CHUNK) {
             let sql = format!(
-                "SELECT race_id, engine, detail FROM evidence WHERE race_id IN {} ORDER BY id",
-                placeholders(1, chunk.len())
+                "SELECT race_id, engine, detail FROM evidence WHERE race_id IN ({}) ORDER BY id",
+                self.backend.numbers(1)
             );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for (key, _) in chunk.iter() {
-                query = query.bind(*key);
-            }
+            let keys: Vec<i64> = chunk.iter().map(|(key, _)| *key).collect();
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(to_json(&keys));
             let mut latest: BTreeMap<(i64, Engine), _> = BTreeMap::new();
             for row in query.fetch_all(&self.pool).await? {
                 let found = evidence(&row)?;
@@ -163,6 +158,21 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// The latest that a person said of each of these races, by id; nothing for the others.
+    pub async fn said_by_people(&self, ids: &[&str]) -> Result<BTreeMap<String, Evidence>> {
+        let numbers: Vec<i64> = ids.iter().map(|id| race_number(id)).collect::<Result<_>>()?;
+        let sql = format!(
+            "SELECT r.number, e.engine, e.detail FROM race_rows r \
+             JOIN evidence e ON e.race_id = r.id AND e.engine = 'person' \
+             WHERE r.number IN ({}) ORDER BY e.id",
+            self.backend.numbers(1)
+        );
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(to_json(&numbers));
+        let rows = query.fetch_all(&self.pool).await?;
+        let said = |row: &AnyRow| Ok((race_id(row.try_get("number")?), evidence(row)?));
+        rows.iter().map(said).collect()
     }
 
     /// Every move of a race's state, the oldest first.
@@ -330,22 +340,20 @@ pub(crate) fn history_item(row: &AnyRow) -> Result<HistoryItem> {
 }
 
 pub(crate) async fn counts<'e>(executor: impl Executor<'e, Database = Any>) -> Result<Counts> {
-    let rows = sqlx::query(
-        "SELECT status, CASE WHEN status = 'open' THEN proof ELSE 0 END AS level, \
-         COUNT(*) AS n FROM races GROUP BY 1, 2",
-    )
-    .fetch_all(executor)
-    .await?;
+    let rows =
+        sqlx::query("SELECT status, proof, COUNT(*) AS n FROM race_rows GROUP BY status, proof")
+            .fetch_all(executor)
+            .await?;
     let mut counts = Counts::new();
     for row in &rows {
         let status: String = row.try_get("status")?;
-        let word = match row.try_get::<i64, _>("level")? {
+        let word = match row.try_get::<i64, _>("proof")? {
+            _ if status != Status::Open.as_str() => status,
             50.. => "harmful".to_owned(),
             40.. => "confirmed".to_owned(),
             30.. => "observed".to_owned(),
             20.. => "predicted".to_owned(),
-            10.. => "potential".to_owned(),
-            _ => status,
+            _ => "potential".to_owned(),
         };
         *counts.entry(word).or_default() += row.try_get::<i64, _>("n")?.unsigned_abs();
     }

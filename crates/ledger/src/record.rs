@@ -1,27 +1,33 @@
 //! Taking a report in: races meet by fingerprint, verdicts move by the rules of [`lifecycle`],
 //! and what a complete check no longer finds is fixed.
 //!
-//! Everything of one report goes into one transaction: it is all there or not at all.
+//! Everything of one report goes into one transaction: it is all there or not at all. Only what is
+//! another than before is written, many rows at a time: of a race that says what it said the last
+//! time no more than that it was seen.
 
 use std::collections::BTreeSet;
 
-use racewarden_finding::{Engine, PairIndex, Race, Report, Verdict};
-use sqlx::{Any, AssertSqlSafe, Row, Transaction};
+use racewarden_finding::{Engine, Race, Report, Site, Verdict};
+use rustc_hash::FxHashMap;
+use sqlx::{AssertSqlSafe, Row};
 
-use crate::insert::{Bind, HISTORY, RACES, SITES, history_row, insert, race_row, site_rows};
+use crate::insert::{
+    Bind, HISTORY, RACES, Rows, SITES, history_row, insert, race_row, reasons_text, site_row,
+    update,
+};
+use crate::known::{Known, load_known, stored_sites};
 use crate::lifecycle::{self, Event};
-use crate::matching::{Known, Matcher, known_of, stored_sites};
-use crate::rows::{haystack, proof_number, race_id, to_json};
-use crate::store::placeholders;
-use crate::{CaptureInfo, Ledger, Recorded, Result, RunInfo, State, Status};
-
-/// Keys per query.
-const CHUNK: usize = 200;
-
-type Writer = Transaction<'static, Any>;
+use crate::matching::{Found, match_all};
+use crate::memo::Memo;
+use crate::memory::Memory;
+use crate::places::Pair;
+use crate::reported::Reported;
+use crate::rows::{from_json, haystack, proof_number, race_id, to_json};
+use crate::store::Writer;
+use crate::{CaptureInfo, Error, Ledger, Named, Recorded, Result, RunInfo, State, Status};
 
 impl Ledger {
-    /// Records `report` and gives back its races as the ledger knows them now.
+    /// Records `report` and says how the ledger names its races now.
     pub async fn record_report(&self, report: &Report, run: &RunInfo) -> Result<Recorded> {
         let mut writer = self.writer().await?;
         let capture = match &run.capture {
@@ -29,109 +35,126 @@ impl Ledger {
             None => None,
         };
         let run_row = insert_run(&mut writer, report, run, capture).await?;
-        let mut merge = Merge { run, run_row, capture, recorded: Recorded::default() };
-        merge.recorded.run = run_row;
-        merge.recorded.capture = capture;
-        let known = merge.races(&mut writer, report).await?;
-        if run.complete {
-            merge.gone(&mut writer).await?;
-        }
-        merge.missed(&mut writer).await?;
-        let Merge { mut recorded, .. } = merge;
-        recorded.races = named(report, &known);
+        let memory = Memory::load(&mut writer).await?;
+        let recorded = Recorded { run: run_row, capture, ..Recorded::default() };
+        let mut merge = Merge { run, run_row, capture, memory, recorded };
+        merge.races(&mut writer, report).await?;
+        let Merge { recorded, .. } = merge;
         snapshot(&mut writer, run.at).await?;
         writer.commit().await?;
         Ok(recorded)
     }
 }
 
-/// The report's races under their ledger names.
-fn named(report: &Report, known: &[Known]) -> Vec<Race> {
-    let mut races = report.races.clone();
-    for (race, known) in races.iter_mut().zip(known) {
-        race.id = race_id(known.number);
-        race.verdict = known.state.verdict();
-    }
-    races
+/// A race of the report after it was taken in.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    row: i64,
+    number: i64,
+    verdict: Verdict,
 }
 
-/// Each pair of accesses once, and for each race of the report which of them it is.
-fn without_repetition(report: &Report) -> (Vec<Race>, Vec<usize>) {
-    let mut races: Vec<Race> = Vec::new();
-    let mut index = PairIndex::default();
-    let groups = report
-        .races
-        .iter()
-        .map(|race| match index.find(&races, race) {
-            Some(position) => {
-                races[position].absorb(race.clone());
-                position
-            }
-            None => {
-                index.insert(races.len(), race);
-                races.push(race.clone());
-                races.len() - 1
-            }
-        })
-        .collect();
-    (races, groups)
+pub(crate) struct Merge<'a> {
+    pub(crate) run: &'a RunInfo,
+    pub(crate) run_row: i64,
+    pub(crate) capture: Option<i64>,
+    pub(crate) memory: Memory,
+    pub(crate) recorded: Recorded,
 }
 
-struct Merge<'a> {
-    run: &'a RunInfo,
-    run_row: i64,
-    capture: Option<i64>,
-    recorded: Recorded,
+/// What is to be written of races that the ledger knew.
+#[derive(Default)]
+pub(crate) struct Changes {
+    history: Rows,
+    states: Rows,
+    races: Rows,
+    sites: Rows,
 }
 
 impl Merge<'_> {
-    /// Merges every race of the report; gives the state of each afterwards, in its order.
-    async fn races(&mut self, writer: &mut Writer, report: &Report) -> Result<Vec<Known>> {
-        let (races, groups) = without_repetition(report);
-        let mut matcher = Matcher::load(writer, &races, self.capture).await?;
-        let mut known: Vec<Option<Known>> = Vec::new();
-        let (mut fresh, mut aliases) = (Vec::new(), Vec::new());
-        for (position, race) in races.iter().enumerate() {
-            let found = matcher.find(race);
-            if let Some(ordinal) = found.new_name {
-                aliases.push((position, ordinal));
-            }
-            if found.known.is_none() {
-                fresh.push(position);
-            }
-            known.push(found.known);
-        }
-        for (race, entry) in races.iter().zip(&mut known) {
-            if let Some(entry) = entry {
-                self.seen_again(writer, race, entry).await?;
+    /// Merges every race of the report, and settles those that are not in it.
+    async fn races(&mut self, writer: &mut Writer, report: &Report) -> Result<()> {
+        let reported = Reported::of(report, self.run.engine);
+        let found = match_all(writer, &reported, &self.memory, self.capture).await?;
+        let mut taken = vec![None; found.len()];
+        let changed = self.take_known(writer, &reported, &found, &mut taken).await?;
+        self.take_new(writer, &reported, &found, &mut taken).await?;
+        let taken: Vec<Taken> = taken.into_iter().flatten().collect();
+        let mut names = Rows::default();
+        for ((race, found), entry) in reported.races.iter().zip(&found).zip(&taken) {
+            if found.new_name {
+                let print = Bind::Text(race.fingerprint.0.clone());
+                names.push([print, Bind::Number(found.ordinal), Bind::Number(entry.row)]);
             }
         }
-        self.insert_new(writer, &races, &fresh, &mut known).await?;
-        let known: Vec<Known> = known.into_iter().flatten().collect();
-        let (mut names, mut sightings) = (Vec::new(), Vec::new());
-        for (position, ordinal) in aliases {
-            names.push(vec![
-                Bind::Text(races[position].fingerprint.0.clone()),
-                Bind::Number(ordinal),
-                Bind::Number(known[position].row),
-            ]);
-        }
-        for entry in &known {
-            sightings.push(vec![Bind::Number(entry.row), Bind::Number(self.run_row)]);
-        }
-        insert(writer, "aliases (fingerprint, ordinal, race_id)", &names, "").await?;
-        let once = " ON CONFLICT DO NOTHING";
-        insert(writer, "sightings (race_id, run_id)", &sightings, once).await?;
-        self.insert_evidence(writer, &races, &known).await?;
-        Ok(groups.into_iter().map(|group| known[group].clone()).collect())
+        insert(writer, "aliases (fingerprint, ordinal, race_id)", names, "").await?;
+        let mut seen: Vec<i64> = taken.iter().map(|entry| entry.row).collect();
+        seen.sort_unstable();
+        self.memory.seen(writer, &seen, self.run_row, self.capture).await?;
+        self.insert_evidence(writer, &reported, &found, &taken, &changed).await?;
+        self.memory.memos.store(writer).await?;
+        self.settle_unseen(writer, &seen).await?;
+        let name = |entry: Taken| Named { id: race_id(entry.number), verdict: entry.verdict };
+        self.recorded.races = reported.groups.iter().map(|group| name(taken[*group])).collect();
+        Ok(())
     }
 
-    async fn seen_again(
+    /// Takes in the races that the ledger knows; gives the rows about which the report says
+    /// something else than the last one did.
+    async fn take_known(
         &mut self,
         writer: &mut Writer,
-        race: &Race,
-        known: &mut Known,
-    ) -> Result<()> {
+        reported: &Reported<'_>,
+        found: &[Found],
+        taken: &mut [Option<Taken>],
+    ) -> Result<Vec<i64>> {
+        let (mut changed, mut moving, mut in_place) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, found) in found.iter().enumerate() {
+            let Some(row) = found.row else { continue };
+            let memo = self.memory.memos.get(row);
+            let standing = self.memory.standing(row)?;
+            let moves = standing.may_move(lifecycle::justified(&reported.races[position]));
+            match memo.filter(|memo| memo.content == reported.contents[position]) {
+                Some(memo) if !moves => {
+                    let (number, verdict) = (memo.number, standing.verdict());
+                    taken[position] = Some(Taken { row, number, verdict });
+                    continue;
+                }
+                Some(_) => {}
+                None => {
+                    changed.push(row);
+                    let places = reported.pairs[position].places;
+                    if memo.is_none_or(|memo| memo.pair.places == places) {
+                        in_place.push(row);
+                    }
+                }
+            }
+            moving.push((position, row));
+        }
+        let rows: Vec<i64> = moving.iter().map(|(_, row)| *row).collect();
+        let mut known = load_known(writer, &rows).await?;
+        let mut sites = stored_sites(writer, &in_place).await?;
+        let others: BTreeSet<i64> = changed.iter().copied().collect();
+        let mut changes = Changes::default();
+        for (position, row) in moving {
+            let mut entry = known.remove(&row).ok_or_else(|| lost(row))?;
+            let race = &reported.races[position];
+            self.seen_again(race, &mut entry, &mut changes)?;
+            let (number, verdict) = (entry.number, entry.state.verdict());
+            taken[position] = Some(Taken { row, number, verdict });
+            if others.contains(&row) {
+                let race = self.enriched(race, &entry, sites.remove(&row));
+                self.replace(row, &race, &mut changes);
+                let content = reported.contents[position];
+                let ordinal = found[position].ordinal;
+                self.memory.memos.set(row, &memo_of(content, &race, ordinal, number));
+            }
+        }
+        changes.write(writer).await?;
+        Ok(changed)
+    }
+
+    fn seen_again(&mut self, race: &Race, known: &mut Known, changes: &mut Changes) -> Result<()> {
         // A command looks at the source as it is now, so going back to old source brings a race
         // back. Only the field runs old binaries on: captures are numbered as they come, so a
         // smaller number is one from before the fix.
@@ -148,68 +171,64 @@ impl Merge<'_> {
         }
         if next != known.state {
             let action = describe(&known.state, &next);
-            self.moved(writer, known, &next, &action, &race.reasons.join("; ")).await?;
+            self.moved(changes, known, &next, &action, &race.reasons.join("; "));
             known.state = next;
         }
-        let race = &self.enriched(writer, race, known).await?;
-        sqlx::query(
-            "UPDATE races SET object = $1, race_rank = $2, last_seen = $3, last_run = $4, \
-             reasons = $5, haystack = $6 WHERE id = $7",
-        )
-        .bind(&race.object)
-        .bind(i64::from(race.rank))
-        .bind(self.run.at)
-        .bind(self.run_row)
-        .bind(to_json(&race.reasons))
-        .bind(haystack(race))
-        .bind(known.row)
-        .execute(&mut **writer)
-        .await?;
-        sqlx::query("DELETE FROM sites WHERE race_id = $1")
-            .bind(known.row)
-            .execute(&mut **writer)
-            .await?;
-        insert(writer, SITES, &site_rows(race, known.row), "").await
+        Ok(())
     }
 
     /// The race with what is known of its places already: a run brings stacks, a check locks.
-    /// Where the lines moved, what was known belongs to other lines and is replaced.
-    async fn enriched(&self, writer: &mut Writer, race: &Race, known: &Known) -> Result<Race> {
-        let Some(stored) = &known.stored else { return Ok(race.clone()) };
-        let sites = stored_sites(writer, known.row).await?;
-        let before = Race { sites, object: stored.object.clone(), ..race.clone() };
-        let alone = std::slice::from_ref(&before);
-        if PairIndex::new(alone).find(alone, race).is_none() {
-            return Ok(race.clone());
-        }
+    /// Where the lines moved, what was known belongs to other lines and is replaced: then there are
+    /// no `sites`.
+    fn enriched(&self, race: &Race, known: &Known, sites: Option<[Site; 2]>) -> Race {
+        let places = Pair::of(race).places;
+        let same = |sites: &[Site; 2]| Pair::of_known(sites).places == places;
+        let Some(sites) = sites.filter(same) else { return race.clone() };
+        let before = Race { sites, object: known.object.clone(), ..race.clone() };
         // The static engine names objects best; what it found is told first.
         let (mut first, second) = match self.run.engine {
             Engine::Check => (race.clone(), before),
             _ => (before, race.clone()),
         };
         first.absorb(second);
-        first.reasons.dedup();
-        Ok(first)
+        first
     }
 
-    async fn insert_new(
+    /// What is stored of the race from now on.
+    fn replace(&self, row: i64, race: &Race, changes: &mut Changes) {
+        changes.races.push([
+            Bind::Number(row),
+            Bind::Text(race.object.clone()),
+            Bind::Number(i64::from(race.rank)),
+            Bind::Number(self.run.at),
+            Bind::Number(self.run_row),
+            Bind::Text(reasons_text(race)),
+            Bind::Text(haystack(race)),
+        ]);
+        for (site, side) in race.sites.iter().zip(0..) {
+            changes.sites.push(site_row(site, row, side));
+        }
+    }
+
+    async fn take_new(
         &mut self,
         writer: &mut Writer,
-        races: &[Race],
-        fresh: &[usize],
-        known: &mut [Option<Known>],
+        reported: &Reported<'_>,
+        found: &[Found],
+        taken: &mut [Option<Taken>],
     ) -> Result<()> {
+        let fresh: Vec<usize> =
+            (0..found.len()).filter(|position| found[*position].row.is_none()).collect();
         if fresh.is_empty() {
             return Ok(());
         }
-        let last: i64 = sqlx::query("SELECT COALESCE(MAX(number), 0) AS last FROM races")
+        let last: i64 = sqlx::query("SELECT COALESCE(MAX(number), 0) AS last FROM race_rows")
             .fetch_one(&mut **writer)
             .await?
             .try_get("last")?;
-        let mut rows = Vec::new();
-        let mut states = Vec::new();
-        for (number, position) in (last + 1..).zip(fresh) {
-            let race = &races[*position];
+        let (mut rows, mut states) = (Rows::default(), Vec::new());
+        for (number, position) in (last + 1..).zip(&fresh) {
+            let race = &reported.races[*position];
             // A race may come in with doubts already.
             let verdict = lifecycle::justified(race);
             let event = Event::Seen { verdict, older_than_fix: false };
@@ -218,42 +237,50 @@ impl Merge<'_> {
             rows.push(race_row(race, number, &state, self.run.at, self.run_row));
             states.push(state);
         }
-        insert(writer, RACES, &rows, "").await?;
-        let keys = sqlx::query("SELECT id, number FROM races WHERE number > $1 ORDER BY number")
-            .bind(last)
-            .fetch_all(&mut **writer)
-            .await?;
-        let (mut sites, mut history) = (Vec::new(), Vec::new());
-        for ((position, state), key) in fresh.iter().zip(states).zip(&keys) {
-            let race = &races[*position];
-            let (row, number) = (key.try_get("id")?, key.try_get("number")?);
-            sites.extend(site_rows(race, row));
+        insert(writer, RACES, rows, "").await?;
+        let keys = rows_after(writer, last).await?;
+        let (mut sites, mut history) = (Rows::default(), Rows::default());
+        for (((position, state), row), number) in fresh.iter().zip(states).zip(keys).zip(last + 1..)
+        {
+            let race = &reported.races[*position];
+            for (site, side) in race.sites.iter().zip(0..) {
+                sites.push(site_row(site, row, side));
+            }
             let action = format!("found as {}", state.verdict());
             let (actor, reason) = (self.run.engine.as_str(), race.reasons.join("; "));
             history.push(history_row(row, self.run.at, actor, &action, &reason, None, &state));
-            known[*position] = Some(Known { row, number, state, stored: None });
+            taken[*position] = Some(Taken { row, number, verdict: state.verdict() });
+            let (content, ordinal) = (reported.contents[*position], found[*position].ordinal);
+            self.memory.memos.set(row, &memo_of(content, race, ordinal, number));
         }
-        insert(writer, SITES, &sites, "").await?;
-        insert(writer, HISTORY, &history, "").await
+        insert(writer, SITES, sites, "").await?;
+        insert(writer, HISTORY, history, "").await
     }
 
-    /// Evidence that says what the latest of its engine said already is not stored again.
+    /// Evidence that says what the latest of its engine said already is not stored again: a race
+    /// that says what it said the last time has none to store.
     async fn insert_evidence(
         &self,
         writer: &mut Writer,
-        races: &[Race],
-        known: &[Known],
+        reported: &Reported<'_>,
+        found: &[Found],
+        taken: &[Taken],
+        changed: &[i64],
     ) -> Result<()> {
-        let (mut rows, mut schedules) = (Vec::new(), Vec::new());
-        let wanted: Vec<i64> = known.iter().map(|entry| entry.row).collect();
-        let stored = stored_evidence(writer, &wanted).await?;
-        for (race, entry) in races.iter().zip(known) {
+        let (mut rows, mut schedules) = (Rows::default(), Rows::default());
+        let stored = stored_evidence(writer, changed).await?;
+        let changed: BTreeSet<i64> = changed.iter().copied().collect();
+        for ((race, entry), found) in reported.races.iter().zip(taken).zip(found) {
             let row = entry.row;
+            if found.row.is_some() && !changed.contains(&row) {
+                continue;
+            }
+            let known = stored.get(&row).map_or(&[][..], Vec::as_slice);
             for evidence in &race.evidence {
                 let engine = evidence.engine.as_str();
                 let detail = to_json(&evidence.detail);
-                if !stored.contains(&(row, engine.to_owned(), detail.clone())) {
-                    rows.push(vec![
+                if !known.iter().any(|(by, said)| by == engine && *said == detail) {
+                    rows.push([
                         Bind::Number(row),
                         Bind::Number(self.run_row),
                         Bind::Number(self.run.at),
@@ -262,7 +289,7 @@ impl Merge<'_> {
                     ]);
                 }
                 if let Some(schedule) = evidence.text("schedule") {
-                    schedules.push(vec![
+                    schedules.push([
                         Bind::Number(row),
                         Bind::Number(self.run.at),
                         Bind::Text(engine.to_owned()),
@@ -271,104 +298,65 @@ impl Merge<'_> {
                 }
             }
         }
-        insert(writer, "evidence (race_id, run_id, at, engine, detail)", &rows, "").await?;
+        insert(writer, "evidence (race_id, run_id, at, engine, detail)", rows, "").await?;
         let table = "schedules (race_id, at, engine, schedule)";
-        insert(writer, table, &schedules, " ON CONFLICT DO NOTHING").await
+        insert(writer, table, schedules, " ON CONFLICT DO NOTHING").await
     }
 
-    /// What a check of another capture of the same target had found, and this one did not. The
-    /// evidence says whether a check found it: a hunt records what all engines found as one run.
-    async fn gone(&mut self, writer: &mut Writer) -> Result<()> {
-        let Some(capture) = self.capture else { return Ok(()) };
-        let rows = sqlx::query(AssertSqlSafe(format!(
-            "SELECT {} FROM races r WHERE r.status <> 'fixed' \
-             AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.race_id = r.id AND s.run_id = $1) \
-             AND EXISTS (SELECT 1 FROM evidence e JOIN runs u ON u.id = e.run_id \
-                 WHERE e.race_id = r.id AND e.engine = 'check' AND u.target = $2) \
-             AND NOT EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
-                 WHERE s.race_id = r.id AND u.capture_id = $3) \
-             ORDER BY r.number",
-            crate::rows::RACE_COLUMNS
-        )))
-        .bind(self.run_row)
-        .bind(&self.run.target)
-        .bind(capture)
-        .fetch_all(&mut **writer)
-        .await?;
-        for row in rows {
-            let known = known_of(&row)?;
-            let next = lifecycle::apply(&known.state, &Event::Gone { capture })?;
-            let label = self.run.capture.as_ref().map_or("", |capture| capture.label.as_str());
-            let reason = format!(
-                "a complete check of capture {capture}{} no longer finds it",
-                if label.is_empty() { String::new() } else { format!(" ({label})") }
-            );
-            self.moved(writer, &known, &next, "fixed", &reason).await?;
-            self.recorded.fixed.push(race_id(known.number));
-        }
-        Ok(())
-    }
-
-    /// Races that only runs had shown, and that so many runs of newer captures missed that chance
-    /// does not explain it. A run of the capture that showed the race never counts against it.
-    async fn missed(&mut self, writer: &mut Writer) -> Result<()> {
-        if self.run.engine == Engine::Check || self.capture.is_none() {
-            return Ok(());
-        }
-        let engine = self.run.engine.as_str();
-        let rows = sqlx::query(AssertSqlSafe(format!(
-            "SELECT {}, \
-               (SELECT COUNT(*) FROM sightings s JOIN runs u ON u.id = s.run_id \
-                  WHERE s.race_id = r.id AND u.engine = $1 AND u.target = $2) AS seen, \
-               (SELECT COUNT(*) FROM runs u WHERE u.engine = $1 AND u.target = $2 \
-                  AND u.id <= r.last_run) AS runs_before, \
-               (SELECT COUNT(*) FROM runs u WHERE u.engine = $1 AND u.target = $2 \
-                  AND u.id > r.last_run AND u.capture_id > (SELECT MAX(w.capture_id) FROM sightings s \
-                    JOIN runs w ON w.id = s.run_id WHERE s.race_id = r.id)) AS misses \
-             FROM races r WHERE r.status IN ('open', 'likely-false') AND r.last_run <> $3 \
-             AND EXISTS (SELECT 1 FROM sightings s JOIN runs u ON u.id = s.run_id \
-                 WHERE s.race_id = r.id AND u.engine = $1 AND u.target = $2) \
-             AND NOT EXISTS (SELECT 1 FROM evidence e \
-                 WHERE e.race_id = r.id AND e.engine = 'check') \
-             ORDER BY r.number",
-            crate::rows::RACE_COLUMNS
-        )))
-        .bind(engine)
-        .bind(&self.run.target)
-        .bind(self.run_row)
-        .fetch_all(&mut **writer)
-        .await?;
-        for row in rows {
-            let count = |name| Ok::<u64, sqlx::Error>(row.try_get::<i64, _>(name)?.unsigned_abs());
-            let (seen, before, misses) = (count("seen")?, count("runs_before")?, count("misses")?);
-            if misses < lifecycle::misses_needed(seen, before) {
-                continue;
-            }
-            let known = known_of(&row)?;
-            let next = lifecycle::apply(&known.state, &Event::Missed { capture: self.capture })?;
-            let reason = format!(
-                "{misses} runs of newer captures missed it, where {seen} of {before} had shown it"
-            );
-            self.moved(writer, &known, &next, "obsolete", &reason).await?;
-            self.recorded.obsolete.push(race_id(known.number));
-        }
-        Ok(())
-    }
-
-    async fn moved(
+    pub(crate) fn moved(
         &self,
-        writer: &mut Writer,
+        changes: &mut Changes,
         known: &Known,
         next: &State,
         action: &str,
         reason: &str,
-    ) -> Result<()> {
+    ) {
         let actor = self.run.engine.as_str();
         let before = Some(&known.state);
         let row = history_row(known.row, self.run.at, actor, action, reason, before, next);
-        insert(writer, HISTORY, &[row], "").await?;
-        store_state(writer, known.row, next).await
+        changes.history.push(row);
+        changes.states.push(state_row(known.row, next));
     }
+}
+
+impl Changes {
+    pub(crate) async fn write(self, writer: &mut Writer) -> Result<()> {
+        insert(writer, HISTORY, self.history, "").await?;
+        update(writer, "race_rows", STATE_COLUMNS, self.states).await?;
+        let columns = ["object", "race_rank", "written_at", "written_in", "reasons", "haystack"];
+        update(writer, "race_rows", &columns, self.races).await?;
+        let replace = " ON CONFLICT (race_id, side) DO UPDATE SET file = excluded.file, \
+                       line = excluded.line, function = excluded.function, body = excluded.body";
+        insert(writer, SITES, self.sites, replace).await
+    }
+}
+
+const STATE_COLUMNS: &[&str] =
+    &["proof", "status", "regression", "assessment", "assignee", "fixed_in"];
+
+fn state_row(row: i64, state: &State) -> [Bind; 7] {
+    [
+        Bind::Number(row),
+        Bind::Number(proof_number(state.proof)),
+        Bind::Text(state.status.as_str().to_owned()),
+        Bind::Number(i64::from(state.regression)),
+        Bind::Text(state.assessment.as_str().to_owned()),
+        Bind::Text(state.assignee.clone()),
+        Bind::Optional(state.fixed_in),
+    ]
+}
+
+pub(crate) async fn store_state(writer: &mut Writer, row: i64, state: &State) -> Result<()> {
+    update(writer, "race_rows", STATE_COLUMNS, Rows::one(state_row(row, state))).await
+}
+
+fn memo_of(content: u128, stored: &Race, ordinal: i64, number: i64) -> Memo {
+    let pair = Pair::of_known(&stored.sites);
+    Memo { content, pair, ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX), number }
+}
+
+fn lost(row: i64) -> Error {
+    Error::Damaged { what: "a race".into(), why: format!("row {row} is gone") }
 }
 
 /// What a move was, for the history.
@@ -378,23 +366,6 @@ fn describe(before: &State, after: &State) -> String {
         (a, b) if a != b => format!("{a} to {b}"),
         _ => format!("{} to {}", before.proof, after.proof),
     }
-}
-
-pub(crate) async fn store_state(writer: &mut Writer, row: i64, state: &State) -> Result<()> {
-    sqlx::query(
-        "UPDATE races SET proof = $1, status = $2, regression = $3, assessment = $4, \
-         assignee = $5, fixed_in = $6 WHERE id = $7",
-    )
-    .bind(proof_number(state.proof))
-    .bind(state.status.as_str())
-    .bind(i64::from(state.regression))
-    .bind(state.assessment.as_str())
-    .bind(&state.assignee)
-    .bind(state.fixed_in)
-    .bind(row)
-    .execute(&mut **writer)
-    .await?;
-    Ok(())
 }
 
 /// Counts by status, so that the overview can draw them over time.
@@ -457,23 +428,31 @@ async fn insert_run(
     Ok(row.try_get("id")?)
 }
 
+/// The rows of the races numbered after `last`, in the order of their numbers.
+async fn rows_after(writer: &mut Writer, last: i64) -> Result<Vec<i64>> {
+    let list = writer.backend.list("id", "number");
+    let sql = format!("SELECT {list} AS rows FROM race_rows WHERE number > $1");
+    let row = sqlx::query(AssertSqlSafe(sql)).bind(last).fetch_one(&mut **writer).await?;
+    from_json("a list", &row.try_get::<String, _>("rows")?)
+}
+
+/// What engines said of these races already.
 async fn stored_evidence(
     writer: &mut Writer,
     races: &[i64],
-) -> Result<BTreeSet<(i64, String, String)>> {
-    let mut stored = BTreeSet::new();
-    for chunk in races.chunks(CHUNK) {
-        let sql = format!(
-            "SELECT race_id, engine, detail FROM evidence WHERE race_id IN {}",
-            placeholders(1, chunk.len())
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for race in chunk {
-            query = query.bind(*race);
-        }
-        for row in query.fetch_all(&mut **writer).await? {
-            stored.insert((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
-        }
+) -> Result<FxHashMap<i64, Vec<(String, String)>>> {
+    let mut stored: FxHashMap<i64, Vec<(String, String)>> = FxHashMap::default();
+    if races.is_empty() {
+        return Ok(stored);
+    }
+    let sql = format!(
+        "SELECT race_id, engine, detail FROM evidence WHERE race_id IN ({})",
+        writer.backend.numbers(1)
+    );
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(to_json(&races));
+    for row in query.fetch_all(&mut **writer).await? {
+        let said = (row.try_get("engine")?, row.try_get("detail")?);
+        stored.entry(row.try_get("race_id")?).or_default().push(said);
     }
     Ok(stored)
 }

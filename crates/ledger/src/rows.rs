@@ -19,7 +19,7 @@ pub(crate) fn proof_number(verdict: Verdict) -> i64 {
     }
 }
 
-fn proof_of(number: i64) -> Verdict {
+pub(crate) fn proof_of(number: i64) -> Verdict {
     match number {
         50.. => Verdict::Harmful,
         40.. => Verdict::Confirmed,

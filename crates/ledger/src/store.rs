@@ -1,15 +1,16 @@
 //! Opening a ledger, its migrations and its transactions.
 //!
-//! One set of statements serves both backends: `$1` placeholders, integers and text only. Writers
-//! take turns (SQLite: `BEGIN IMMEDIATE` with a busy timeout; PostgreSQL: an advisory lock for the
+//! One set of statements serves both backends: `$1` placeholders, integers and text, and blobs for
+//! caches; what is said differently there stands here ([`Backend`]). Writers take turns (SQLite: `BEGIN IMMEDIATE` with a busy timeout; PostgreSQL: an advisory lock for the
 //! transaction), because merging races by fingerprint and numbering them must not interleave.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::{Any, AnyPoolOptions};
 use sqlx::migrate::Migrator;
-use sqlx::{AnyPool, Executor, Transaction};
+use sqlx::{AnyConnection, AnyPool, Executor, Transaction};
 
 use crate::{Error, Result};
 
@@ -26,11 +27,70 @@ pub enum Backend {
     Postgres,
 }
 
+impl Backend {
+    /// The numbers of the JSON list bound as `$parameter`, as a query: no statement has room for
+    /// thousands of parameters.
+    pub(crate) fn numbers(self, parameter: usize) -> String {
+        match self {
+            Backend::Sqlite => format!("SELECT value FROM json_each(${parameter})"),
+            Backend::Postgres => format!(
+                "SELECT CAST(value AS BIGINT) \
+                 FROM json_array_elements_text(CAST(${parameter} AS JSON))"
+            ),
+        }
+    }
+
+    /// As [`numbers`](Self::numbers), of texts.
+    pub(crate) fn texts(self, parameter: usize) -> String {
+        match self {
+            Backend::Sqlite => self.numbers(parameter),
+            Backend::Postgres => {
+                format!("SELECT value FROM json_array_elements_text(CAST(${parameter} AS JSON))")
+            }
+        }
+    }
+
+    /// An aggregate: all numbers of a column as one JSON list. The driver takes longer over a row
+    /// than over the number in it.
+    pub(crate) fn list(self, column: &str, order: &str) -> String {
+        match self {
+            Backend::Sqlite => format!("json_group_array({column} ORDER BY {order})"),
+            Backend::Postgres => format!("CAST(json_agg({column} ORDER BY {order}) AS TEXT)"),
+        }
+    }
+}
+
+/// A transaction that no other writer interleaves with.
+pub(crate) struct Writer {
+    pub backend: Backend,
+    transaction: Transaction<'static, Any>,
+}
+
+impl Writer {
+    pub async fn commit(self) -> Result<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
+impl Deref for Writer {
+    type Target = AnyConnection;
+
+    fn deref(&self) -> &AnyConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Writer {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.transaction
+    }
+}
+
 /// The store of races and evidence.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub(crate) pool: AnyPool,
-    backend: Backend,
+    pub(crate) backend: Backend,
 }
 
 impl Ledger {
@@ -54,6 +114,11 @@ impl Ledger {
                         connection.execute("PRAGMA journal_mode = WAL").await?;
                         connection.execute("PRAGMA synchronous = FULL").await?;
                         connection.execute("PRAGMA foreign_keys = ON").await?;
+                        // A first report of a large program is written once, not page by page
+                        // again as the cache overflows; in KiB, and taken only as it is needed.
+                        connection.execute("PRAGMA cache_size = -65536").await?;
+                        // What a statement of many rows keeps to take itself back.
+                        connection.execute("PRAGMA temp_store = MEMORY").await?;
                     }
                     Ok(())
                 })
@@ -99,16 +164,16 @@ impl Ledger {
         self.pool.close().await;
     }
 
-    /// A transaction that no other writer interleaves with.
-    pub(crate) async fn writer(&self) -> Result<Transaction<'static, Any>> {
-        match self.backend {
-            Backend::Sqlite => Ok(self.pool.begin_with("BEGIN IMMEDIATE").await?),
+    pub(crate) async fn writer(&self) -> Result<Writer> {
+        let transaction = match self.backend {
+            Backend::Sqlite => self.pool.begin_with("BEGIN IMMEDIATE").await?,
             Backend::Postgres => {
                 let mut transaction = self.pool.begin().await?;
                 transaction.execute(WRITER_LOCK).await?;
-                Ok(transaction)
+                transaction
             }
-        }
+        };
+        Ok(Writer { backend: self.backend, transaction })
     }
 }
 
@@ -144,22 +209,6 @@ fn sqlite_url(place: &str) -> Result<String> {
     Ok(format!("sqlite://{path}?mode=rwc"))
 }
 
-/// `($1,$2),($3,$4)`: placeholders for `rows` of `columns`.
-pub(crate) fn placeholders(rows: usize, columns: usize) -> String {
-    let mut text = String::new();
-    for row in 0..rows {
-        text.push_str(if row == 0 { "(" } else { ",(" });
-        for column in 0..columns {
-            if column > 0 {
-                text.push(',');
-            }
-            text.push_str(&format!("${}", row * columns + column + 1));
-        }
-        text.push(')');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,10 +217,5 @@ mod tests {
     fn passwords_do_not_reach_messages() {
         assert_eq!(shown("postgres://me:secret@host/db"), "postgres://…@host/db");
         assert_eq!(shown("a/ledger.db"), "a/ledger.db");
-    }
-
-    #[test]
-    fn placeholders_count_on() {
-        assert_eq!(placeholders(2, 2), "($1,$2),($3,$4)");
     }
 }

@@ -4,7 +4,7 @@
 //! access), or `object NAME`; `#` starts a comment. In the code, a comment that contains
 //! `racewarden: ignore` on the line of either access does the same; what follows is the reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use anyhow::Context;
@@ -168,22 +168,25 @@ fn matches(entry: &str, race: &Race) -> bool {
 /// Suppressions in the source, each file read once.
 #[derive(Default)]
 struct Comments {
-    files: BTreeMap<String, BTreeMap<u32, String>>,
+    files: HashMap<String, HashMap<u32, String>>,
 }
 
 const MARK: &str = "racewarden: ignore";
 
 impl Comments {
     fn reason(&mut self, site: &Site) -> Option<String> {
-        let marks = self.files.entry(site.file.clone()).or_insert_with(|| marks(&site.file));
-        marks.get(&site.line).cloned()
+        if let Some(marks) = self.files.get(&site.file) {
+            return marks.get(&site.line).cloned();
+        }
+        let marks = self.files.entry(site.file.clone()).insert_entry(marks(&site.file));
+        marks.get().get(&site.line).cloned()
     }
 }
 
-fn marks(file: &str) -> BTreeMap<u32, String> {
-    let Ok(bytes) = std::fs::read(file) else { return BTreeMap::new() };
+fn marks(file: &str) -> HashMap<u32, String> {
+    let Ok(bytes) = std::fs::read(file) else { return HashMap::new() };
     let text = String::from_utf8_lossy(&bytes);
-    let mut found = BTreeMap::new();
+    let mut found = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         if let Some(at) = line.find(MARK) {
             let why = line[at + MARK.len()..].trim_start_matches([':', ' ']).trim_end_matches("*/");
