@@ -90,6 +90,8 @@ pub struct Thread {
     stack: *mut Call,
     pub clocks: Clocks,
     pub past: super::step::Pasts,
+    /// The block that numbers the segments in which it allocates; 0 when it did not yet, or there was none left.
+    allocating: u32,
     /// The latest blocks that it had.
     blocks: [u32; BLOCKS],
     pub signals: super::signals::Pending,
@@ -135,7 +137,7 @@ struct Known {
 
 impl Thread {
     fn new(from: Start, name: ThreadName, info: u32) -> Box<Thread> {
-        let Start { slot, time, block, presence } = from;
+        let Start { slot, time, block, allocating, presence } = from;
         let presence = alone::presence_of_new(presence);
         let stack = raw_mmap(STACK_BYTES).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
@@ -155,6 +157,7 @@ impl Thread {
             base: 0,
             slot,
             block,
+            allocating,
             time,
             clocks: Clocks::new(),
             lockset: 0,
@@ -201,7 +204,7 @@ impl Thread {
             self.block = 0;
         }
         if self.block == 0 {
-            self.block = segments::start(self.slot, time).unwrap_or(0);
+            self.block = segments::start(self.slot, time, false).unwrap_or(0);
         }
         if self.block != 0 {
             self.blocks[self.block as usize % BLOCKS] = self.block;
@@ -228,6 +231,21 @@ impl Thread {
         if tls::state() == &raw const *self as usize {
             tls::set_now((self.now & !LEVEL) as usize);
         }
+    }
+
+    /// The cell of memory that the thread allocates now, bytes and site left out. `None` when there is no cell for
+    /// it, or the program wants no writes to be seen.
+    pub fn allocation(&mut self) -> Option<u64> {
+        if self.ignore_writes > 0 {
+            return None;
+        }
+        let known = |block| if block == 0 { None } else { segments::number(block, self.time) };
+        let number = known(self.allocating).or_else(|| {
+            self.allocating = segments::start(self.slot, self.time, true).unwrap_or(0);
+            known(self.allocating)
+        })?;
+        // A lock orders nothing by accident here: see `judge`.
+        Some(cell::epoch(self.allocating, number, 0) | cell::WRITE)
     }
 
     /// Says in what follows which locks are held now.
@@ -451,6 +469,12 @@ impl Thread {
         Some(held)
     }
 
+    /// How often the lock was taken and not released since.
+    pub fn times_held(&self, address: usize) -> u32 {
+        let held = self.held.iter().find(|held| held.address == address);
+        held.map_or(0, |held| held.count)
+    }
+
     /// Names the locks that are held, all before `from` being as they were.
     fn rebuild_lockset(&mut self, from: usize) {
         for held in &mut self.held[from..] {
@@ -486,7 +510,8 @@ impl Thread {
             segments::set_open(self.block, false);
         }
         let presence = (self.presence != 0).then_some(self.presence);
-        Start { slot: self.slot, time: self.time, block: self.block, presence }
+        let (block, allocating) = (self.block, self.allocating);
+        Start { slot: self.slot, time: self.time, block, allocating, presence }
     }
 }
 
@@ -500,6 +525,7 @@ struct Start {
     time: u64,
     /// 0: none yet.
     block: u32,
+    allocating: u32,
     /// That of a thread that has ended.
     presence: Option<usize>,
 }
@@ -574,7 +600,7 @@ impl Registry {
                 start_routine: 0,
                 registered: true,
             });
-            let start = Start { slot: 0, time: 1, block: 0, presence: None };
+            let start = Start { slot: 0, time: 1, block: 0, allocating: 0, presence: None };
             let thread = Box::into_raw(Thread::new(start, ThreadName::MAIN, 0));
             inner.live.push(thread);
             thread
@@ -716,6 +742,22 @@ impl Registry {
         })
     }
 
+    /// Orders all that other threads did so far before what this one does next.
+    pub fn acquire_all(&self, thread: &mut Thread) {
+        self.with(|inner| {
+            for (slot, other) in inner.live.iter().enumerate() {
+                if other.is_null() || slot == thread.slot as usize {
+                    continue;
+                }
+                // SAFETY: not buried while the registry is locked. The other thread may go on meanwhile, and its
+                // time is one word.
+                let time = unsafe { (&raw const (**other).time).read_volatile() };
+                thread.clocks.full.raise(slot, time);
+                thread.clocks.weak.raise(slot, time);
+            }
+        });
+    }
+
     pub fn count(&self) -> usize {
         self.with(|inner| inner.infos.len())
     }
@@ -762,7 +804,7 @@ impl Inner {
         if self.live.len() < SLOTS {
             self.live.push(std::ptr::null_mut());
             let slot = self.live.len() as u32 - 1;
-            return Start { slot, time: 1, block: 0, presence: None };
+            return Start { slot, time: 1, block: 0, allocating: 0, presence: None };
         }
         if self.free.is_empty() {
             crate::common::output::fatal("more than 65536 threads at once\n");
