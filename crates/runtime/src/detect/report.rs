@@ -140,7 +140,10 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     thread_lines(&mut text, &maps, thread.info);
     thread_lines(&mut text, &maps, older_thread);
     text.push_str("end\n");
-    emit(text.as_bytes());
+    if !emit(text.as_bytes()) {
+        WRITTEN.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
     // SAFETY: the program's hook, or ours that does nothing. As with TSan it runs inside the
     // runtime and must not synchronise.
     unsafe { __tsan_on_report(std::ptr::null_mut()) };
@@ -352,11 +355,9 @@ fn process_id() -> isize {
 
 /// Appends to the run's file, opened anew each time: a program that closes every descriptor it
 /// does not know must not close ours, nor must we write to one it opened since.
-fn emit(bytes: &[u8]) {
-    let Some(path) = options::run_file() else {
-        super::teller::tell(bytes);
-        return;
-    };
+/// Returns whether somebody is to know of it.
+fn emit(bytes: &[u8]) -> bool {
+    let Some(path) = options::run_file() else { return super::teller::tell(bytes) };
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
     // SAFETY: the path is a C string.
     unsafe {
@@ -367,6 +368,7 @@ fn emit(bytes: &[u8]) {
             raw_syscall(libc::SYS_close, file as usize, 0, 0, 0, 0, 0);
         }
     }
+    true
 }
 
 /// What was counted during the run; written at exit.

@@ -29,7 +29,7 @@ fn allocated(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
         && let Some(mut thread) = enter()
     {
         let start = block as usize;
-        match modules::is_watched(pc) {
+        match modules::is_instrumented(pc) {
             true => access::allocate_range(&mut thread, start, size, pc),
             false => access::forget_range(start, size),
         }
@@ -256,7 +256,7 @@ fn renewed(address: usize, size: usize) {
 /// New memory, which counts as written by whoever got it.
 fn mapped(address: usize, size: usize, pc: usize) {
     if let Some(mut thread) = enter() {
-        match modules::is_watched(pc) {
+        match modules::is_instrumented(pc) {
             true => access::allocate_range(&mut thread, address, size, pc),
             false => access::forget_range(address, size),
         }
