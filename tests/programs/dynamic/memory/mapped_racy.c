@@ -1,9 +1,11 @@
 // New pages are handed on without an order.
 #include "../program.h"
 #include <sys/mman.h>
+#define ACCESS PROT_READ | PROT_WRITE
+#define FLAGS MAP_PRIVATE | MAP_ANONYMOUS
 char *slot;
 void *maker(void *_) {
-  char *pages = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); // RACE!
+  char *pages = mmap(NULL, 1 << 16, ACCESS, FLAGS, -1, 0); // RACE!
   __atomic_store_n(&slot, pages, __ATOMIC_RELAXED);
   done();
   return 0;
