@@ -45,6 +45,8 @@ pub(crate) struct Foundation<'a> {
     pub starts: Vec<FunctionId>,
     pub exported: Vec<FunctionId>,
     pub summaries: Vec<Arc<Summary>>,
+    /// Whether allocating memory counts as a write to it, as for whoever watches a run.
+    pub allocations: bool,
 }
 
 /// Checks the program and reports.
@@ -241,6 +243,7 @@ impl<'a> Foundation<'a> {
             starts,
             exported,
             summaries: Vec::new(),
+            allocations: false,
         }
     }
 
@@ -267,6 +270,7 @@ impl<'a> Foundation<'a> {
             copied_handles: &self.sharing.copied_handles,
             reset_locks: &self.sharing.reset_locks,
             detached: &self.sharing.detached,
+            allocations: self.allocations,
         }
     }
 

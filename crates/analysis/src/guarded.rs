@@ -13,7 +13,7 @@ use crate::contexts::{ContextId, Instantiation};
 use crate::distinct::{Distinct, Made};
 use crate::effects::{Effect, INSIDE};
 use crate::entry::{entry_state, without_handles};
-use crate::flow::{KEPT, kept_by};
+use crate::flow::{KEPT, MADE, kept_by};
 use crate::pointsto::{CallSite, Location, ObjectId, ObjectKind, gcd};
 use crate::state::{Held, Path};
 use crate::summary::Access;
@@ -240,6 +240,9 @@ impl Instantiation<'_> {
         let Some(Op::Call { callee, arguments, .. }) = op.as_deref() else {
             return value(&self.operand(function, inst, operand));
         };
+        if operand == MADE {
+            return value(&Value::Inst(InstId(inst)));
+        }
         if operand & (INSIDE | KEPT) != INSIDE {
             return value(&self.operand(function, inst, operand));
         }

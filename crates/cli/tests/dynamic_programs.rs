@@ -213,4 +213,9 @@ fn a_linked_program_tells_its_race_by_itself() {
     // It tells of one race while the program runs: there is nothing to conclude yet.
     assert!(text.contains("holds no lock") && !text.contains("conclusion"), "{text}");
     assert_eq!(output.status.code(), Some(66), "{text}");
+    std::fs::write(place("list"), "race:count\n").unwrap();
+    let option = format!("suppressions={}", place("list").display());
+    let output = Command::new(place("program")).env("TSAN_OPTIONS", option).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!text.contains("data race") && output.status.success(), "{text}");
 }

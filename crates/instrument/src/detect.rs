@@ -13,6 +13,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
+use inkwell::values::{CallSiteValue, LLVMTailCallKind};
 use racewarden_capture::{Language, Toolchain, Unit};
 
 use crate::assembly::expose;
@@ -88,6 +89,7 @@ impl UnitPass for Detect {
         self.apply(module, unit_index)?;
         optimise(module, None)?;
         settle(module);
+        keep_own_calls(module);
         let level = self.units.get(unit_index).and_then(|unit| optimisation(&unit.arguments));
         if check_odd_sizes(module)? {
             optimise(module, Some("always-inline"))?;
@@ -116,12 +118,35 @@ impl UnitPass for Detect {
         coalesce(module);
         hoist(module);
         leave_out_covered(module);
+        call_from_module(module);
         if !executable {
             return Ok(None);
         }
         fetch_cells(module)?;
         inline(module)?;
         Ok(Some(PIPELINE))
+    }
+}
+
+/// A program that translates code itself says of that code when a function is entered and left. Those calls stay
+/// calls: only what the tsan pass puts into a function speaks for that function.
+fn keep_own_calls(module: &Module) {
+    for name in ["func_entry", "func_exit"] {
+        if let Some(declared) = module.get_function(&format!("__tsan_{name}")) {
+            declared.as_global_value().set_name(&format!("__racewarden_own_{name}"));
+        }
+    }
+}
+
+/// The runtime takes the place that `__tsan_init` is called from for a place in the module: the constructor must not
+/// end with a jump there.
+fn call_from_module(module: &Module) {
+    let constructor = module.get_function("tsan.module_ctor");
+    let blocks = constructor.into_iter().flat_map(|function| function.get_basic_blocks());
+    for instruction in blocks.flat_map(|block| block.get_instructions()) {
+        if let Ok(call) = CallSiteValue::try_from(instruction) {
+            call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
+        }
     }
 }
 

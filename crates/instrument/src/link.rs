@@ -50,6 +50,7 @@ const EXPORTED: &[&str] = &[
     "str*",
     "fork",
     "vfork",
+    "clone",
     "exec*",
     "exit",
     "_exit",

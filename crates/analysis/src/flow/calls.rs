@@ -380,6 +380,13 @@ impl Flow<'_> {
                     self.access(inst, *pointer as u8, value, 1 << 40, AccessKind::Write, false);
                 }
             }
+            // Where the address is not the result, it is not known here what is allocated.
+            Effect::Allocate { out, .. } => {
+                if self.env.allocations && out.is_none() {
+                    let value = Value::Inst(InstId(inst));
+                    self.access(inst, MADE, &value, OPEN, AccessKind::Write, false);
+                }
+            }
             Effect::AccessInside { place, write, length, atomic } => {
                 let kind = if *write { AccessKind::Write } else { AccessKind::Read };
                 let size = length_in(*length, arguments);
@@ -449,7 +456,6 @@ impl Flow<'_> {
             | Effect::Fork
             | Effect::ShareMemory { .. }
             | Effect::PointsIntoItself
-            | Effect::Allocate { .. }
             | Effect::Copy { .. }
             | Effect::CopyToResult { .. }
             | Effect::GetSpecific
@@ -733,6 +739,9 @@ fn length_in(length: Length, arguments: &[Value]) -> u64 {
 
 /// Marks the operand of an access to where an argument is kept.
 pub const KEPT: u8 = 0x80;
+
+/// Stands for a call's result among its operands.
+pub const MADE: u8 = 0xff;
 
 /// Where the descriptor is kept that a call gets.
 pub fn kept_at<'a>(function: &'a Function, value: Option<&Value>) -> Option<&'a Value> {

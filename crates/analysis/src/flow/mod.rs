@@ -23,7 +23,7 @@ mod handles;
 mod tasks;
 mod walks;
 
-pub use calls::{KEPT, kept_at, kept_by};
+pub use calls::{KEPT, MADE, kept_at, kept_by};
 pub use compose::{add_threads, compose, compose_with, renamed_parts};
 
 use crate::cfg::Cfg;
@@ -58,6 +58,8 @@ pub struct Env<'a> {
     pub reset_locks: &'a FxHashSet<u32>,
     /// Threads that cannot be joined.
     pub detached: &'a Detached,
+    /// Whether allocating memory counts as a write to it.
+    pub allocations: bool,
 }
 
 /// What tells which threads have ended, or may be waited for.

@@ -7,6 +7,8 @@
 //! seen that may concern the memory the access stays watched ([`weak`]); where code may run that is not
 //! seen at all, only the first reason counts.
 //!
+//! Allocating memory is a write to it here: a run tells of whoever uses memory without coming after that.
+//!
 //! Accesses that only a lock keeps apart are told apart from the others: engines that do not take the
 //! order of critical sections for an order learn from those accesses which section came first.
 //!
@@ -22,13 +24,15 @@ mod weak;
 use std::collections::{BTreeMap, BTreeSet};
 
 use racewarden_finding::AccessKind;
-use racewarden_ir::{Callee, FunctionId, Op, Program};
+use racewarden_ir::{Callee, FunctionId, InstId, Op, Program, Value};
 use racewarden_models::Models;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use crate::callgraph::{Phases, effects_of_call};
 use crate::check::{Foundation, start_functions};
 use crate::digests::{DIGESTS, Whole};
+use crate::effects::Effect;
 use crate::pairs::{self, Reasons};
 use weak::{Ground, Weak};
 
@@ -114,6 +118,7 @@ fn found(
     let mut judged = Judged::default();
     if weak.unseen.is_none() {
         entered("summaries");
+        count_allocations(&mut foundation);
         foundation.summaries = foundation.summarise();
         judged = Judged::new(&foundation, &mut weak, entered);
     }
@@ -122,6 +127,27 @@ fn found(
         Survey { foundation: &foundation, weak: &weak, judged, verdicts: BTreeMap::new() };
     survey.run();
     survey.finish()
+}
+
+/// Allocating memory is a write from now on, also where nothing else writes while there are several threads.
+fn count_allocations(foundation: &mut Foundation<'_>) {
+    foundation.allocations = true;
+    let Foundation { program, effects, points, graph, reachable, .. } = foundation;
+    let outside = (foundation.exported.as_slice(), foundation.starts.as_slice());
+    let phases = Phases::new(program, graph, points, outside, &foundation.cfgs);
+    for id in program.module.function_ids().filter(|id| reachable[id.index()]) {
+        for (inst, instruction) in (0..).zip(&program.module.function(id).instructions) {
+            let Op::Call { callee, .. } = &instruction.op else { continue };
+            let allocates = effects_of_call(effects, points, (id, inst), callee)
+                .any(|effect| matches!(effect, Effect::Allocate { out: None, .. }));
+            if allocates && phases.is_late(id, inst) {
+                let made = points.value(*program, id, &Value::Inst(InstId(inst)));
+                for object in made.iter().map(|at| at.object as usize) {
+                    foundation.sharing.shared[object] |= foundation.sharing.escaped[object];
+                }
+            }
+        }
+    }
 }
 
 type Spot = (FunctionId, u32, AccessKind);

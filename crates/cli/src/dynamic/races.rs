@@ -58,7 +58,12 @@ fn race_of(context: &mut Context, record: &RaceRecord) -> Race {
     if record.accesses.iter().any(|access| access.kind == "free") {
         reasons.push("one of the accesses gives the memory back".to_owned());
     }
-    if record.accesses.iter().any(|access| access.locks_forgotten) {
+    if record.accesses.iter().any(|access| access.kind == "allocation") {
+        reasons.push(
+            "the first access is the allocation of the memory: nothing orders it before the other's use"
+                .to_owned(),
+        );
+    } else if record.accesses.iter().any(|access| access.locks_forgotten) {
         reasons.push("which locks the older access held is not known any more".to_owned());
     }
     for (which, access) in ["later", "earlier"].into_iter().zip(&record.accesses) {

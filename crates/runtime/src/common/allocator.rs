@@ -85,12 +85,19 @@ pub struct MappedAllocator {
 static ALLOCATOR: MappedAllocator =
     MappedAllocator { classes: [const { Class::new() }; LARGEST + 1 - SMALLEST] };
 
-/// Runs `fork` with every class locked, so that neither parent nor child is left with a class that
-/// a thread was in the middle of changing.
-pub fn around_fork<R>(fork: impl FnOnce() -> R) -> R {
-    let _guards: [_; LARGEST + 1 - SMALLEST] =
-        std::array::from_fn(|class| ALLOCATOR.classes[class].lock.lock());
-    fork()
+/// Locks every class, so that neither parent nor child of a fork is left with one that a thread was in the middle of
+/// changing. Both release them.
+pub fn hold() {
+    for class in &ALLOCATOR.classes {
+        std::mem::forget(class.lock.lock());
+    }
+}
+
+/// After [`hold`].
+pub fn release() {
+    for class in &ALLOCATOR.classes {
+        class.lock.unlock();
+    }
 }
 
 fn class_of(layout: &Layout) -> Option<usize> {

@@ -45,6 +45,11 @@ impl SpinLock {
         }
     }
 
+    /// Releases a lock whose guard was forgotten.
+    pub fn unlock(&self) {
+        drop(SpinGuard { lock: self });
+    }
+
     /// Forgets a holder: only right in the child of a fork, where no other thread exists.
     pub fn reset_after_fork(&self) {
         self.state.store(0, Ordering::Release);

@@ -223,6 +223,18 @@ unsafe extern "C" fn __tsan_func_exit() {
     engine::function_exit();
 }
 
+/// As `__tsan_func_entry`, called by the program itself.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __racewarden_own_func_entry() {
+    core::arch::naked_asm!("jmp {entry}", entry = sym __tsan_func_entry)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __racewarden_own_func_exit() {
+    engine::function_exit();
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_ignore_thread_begin() {
     engine::ignore_all(true);

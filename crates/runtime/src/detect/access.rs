@@ -16,12 +16,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cell::{EPOCH, LOCK, Record, WRITE};
+use super::cell::{self, EPOCH, LOCK, Record, WRITE};
 use super::clock::Clocks;
 use super::engine::{Kind, Thread};
 use super::granule::{self, GROUP, Locked};
 use super::lean;
 use super::report::{self, Conflict};
+use super::segments;
 use super::shadow::{self, ATOMIC, BYTES, Chunk, Granule, TAG, slot_of, time_of};
 use super::step::{self, is_said, says};
 use super::sync;
@@ -250,10 +251,17 @@ fn judge(
         return word;
     }
     let slot = slot_of(word);
+    let allocation = segments::is_allocation(record.epoch);
     let mut ordered = slot == thread.slot as usize || thread.clocks.weak.get(slot) >= time_of(word);
     let both_atomic = access.atomic && word & ATOMIC != 0;
     if !ordered && (access.write || record_write) && !both_atomic {
-        ordered = conflict(thread, record, record_write, access, conflicts);
+        // Where the program got the memory from matters by real order alone: that it could have come from elsewhere
+        // had a lock been taken in another order is no suspicion.
+        ordered = allocation && thread.clocks.full.get(slot) >= time_of(word)
+            || conflict(thread, record, record_write, access, conflicts);
+        if ordered && allocation {
+            return without(word, access);
+        }
     } else if thread.pending_signal.is_some()
         && record_write
         && slot != thread.slot as usize
@@ -267,9 +275,11 @@ fn judge(
     }
     let redundant =
         ordered && (access.write || !record_write) && (!access.atomic || word & ATOMIC != 0);
-    if !redundant {
-        return word;
-    }
+    if redundant { without(word, access) } else { word }
+}
+
+/// What is left of a record without the bytes that are accessed.
+fn without(word: u64, access: &Access) -> u64 {
     let rest = word & !access.mask;
     if rest & BYTES == 0 { 0 } else { rest }
 }
@@ -325,11 +335,42 @@ fn conflict(
             site: record.site,
             locks,
             write: record_write,
+            allocation: segments::is_allocation(record.epoch),
             observed,
         });
         conflicts.count += 1;
     }
     false
+}
+
+/// The bytes of a new block whose allocation is remembered: much more costs time and memory, for what the
+/// thread most likely writes itself.
+const REMEMBERED: usize = 4096;
+
+/// The thread has allocated a range at `pc`. What was known of it is forgotten, and that it was allocated counts as
+/// a write: whoever uses the memory without coming after that, uses what may not be there yet.
+pub fn allocate_range(thread: &mut Thread, start: usize, size: usize, pc: usize) {
+    let site = cell::site_bits(thread.site(pc));
+    let cell = site.and_then(|site| Some(thread.allocation()? | site));
+    // Shadow that does not exist yet comes with the memory cap's leave.
+    let Some(cell) = cell.filter(|_| size > 0 && shadow::granule(start).is_some()) else {
+        return forget_range(start, size);
+    };
+    let whole = size.min(REMEMBERED) & !7;
+    if size > whole {
+        forget_range(start + whole, size - whole);
+    }
+    shadow::for_each_part(start, whole, |chunk, range| {
+        granule::give_back(chunk, range.clone());
+        granule::renew(chunk, range, cell | BYTES);
+    });
+    let rest = size & 7;
+    if size < REMEMBERED && rest > 0 {
+        let bytes = (1 << rest) - 1;
+        shadow::for_each_part(start + whole, rest, |chunk, range| {
+            granule::renew(chunk, range, cell | bytes);
+        });
+    }
 }
 
 /// Forgets all accesses to a range: its memory is new.

@@ -103,6 +103,29 @@ pub fn leave() {
     }
 }
 
+/// Goes inside a region that nobody owns, which keeps everyone else out until [`end_visit`].
+pub fn visit(owner: &AtomicU16) -> bool {
+    let Some(own) = own() else { return false };
+    if owner.load(Ordering::Relaxed) != NOBODY {
+        return false;
+    }
+    // As when a region is taken away: should the process fork meanwhile, the child ends it.
+    own.most.store(1, Ordering::Relaxed);
+    own.closing.store(owner as *const AtomicU16 as usize, Ordering::Release);
+    let entered = owner.compare_exchange(NOBODY, CLOSING, Ordering::AcqRel, Ordering::Relaxed);
+    if entered.is_err() {
+        own.closing.store(0, Ordering::Release);
+    }
+    entered.is_ok()
+}
+
+pub fn end_visit(owner: &AtomicU16) {
+    owner.store(NOBODY, Ordering::Release);
+    if let Some(own) = own() {
+        own.closing.store(0, Ordering::Release);
+    }
+}
+
 /// Whether everyone may change the region, each under its group's lock.
 #[inline(always)]
 pub fn is_everyones(owner: &AtomicU16) -> bool {

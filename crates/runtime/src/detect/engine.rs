@@ -131,6 +131,7 @@ pub fn initialize() {
     }
     tls::set_depth(1);
     super::intercept::memory::prepare();
+    super::intercept::process::prepare();
     options::read();
     intern::initialize();
     sync::initialize();
@@ -236,6 +237,18 @@ pub fn ignore_all(on: bool) {
     }
 }
 
+/// Replaces how often reads, writes and synchronisation are to be ignored, and returns what it was.
+pub fn ignored((reads, writes, sync): (u32, u32, u32)) -> (u32, u32, u32) {
+    use std::mem::replace;
+    enter().map_or((reads, writes, sync), |mut thread| {
+        (
+            replace(&mut thread.ignore_reads, reads),
+            replace(&mut thread.ignore_writes, writes),
+            replace(&mut thread.ignore_sync, sync),
+        )
+    })
+}
+
 pub fn ignore_reads(on: bool) {
     if let Some(mut thread) = enter() {
         count(&mut thread.ignore_reads, on);
@@ -264,7 +277,12 @@ pub fn release(address: usize) {
 
 pub fn release_in(thread: &mut Thread, address: usize) {
     if thread.ignore_sync == 0 {
-        sync::with(address, |state| thread.release_into(&mut state.clocks));
+        sync::with(address, |state| {
+            // A plain store that follows to the same word takes nothing of this away.
+            let own = thread.info + 1;
+            state.head = if state.head == 0 || state.head == own { own } else { u32::MAX };
+            thread.release_into(&mut state.clocks);
+        });
     }
 }
 

@@ -144,6 +144,27 @@ impl Locked {
         self.granule = granule;
     }
 
+    /// Goes on with another granule of the same region when the thread is alone there, and of the same group otherwise.
+    fn turn_within(&mut self, granule: Granule) {
+        debug_assert!(match self.alone {
+            true => std::ptr::eq(self.granule.owner(), granule.owner()),
+            false => std::ptr::eq(self.granule.lock(), granule.lock()),
+        });
+        self.granule = granule;
+    }
+
+    /// Forgets everything but this cell.
+    #[inline(always)]
+    fn renew(&mut self, cell: u64) {
+        if self.granule.has_more() {
+            seen::forget();
+            if is_owned(self.second()) {
+                self.replace(&[]);
+            }
+        }
+        self.set(cell, 0);
+    }
+
     /// Brings groups, the first of which starts with this granule, from one pair of cells to another, as long as all
     /// of their granules have that pair: this group alone under its lock, and all of the region where the thread is
     /// alone. Returns how many granules that was, of so many at the most.
@@ -525,6 +546,38 @@ pub fn forget(granules: impl Iterator<Item = Granule>) {
             true => locked.replace(&[]),
             false => locked.set(0, 0),
         }
+    }
+}
+
+/// Forgets everything about granules of one page, which are new memory, but for this cell.
+pub fn renew(chunk: &'static Chunk, range: std::ops::Range<usize>, cell: u64) {
+    let mut at = range.start;
+    while at < range.end {
+        let end = ((at / REGION_GRANULES + 1) * REGION_GRANULES).min(range.end);
+        let granule = shadow::granule_at(chunk, at);
+        let mut locked = Locked { granule, alone: true };
+        let renew = |locked: &mut Locked, part: std::ops::Range<usize>| {
+            for index in part {
+                locked.turn_within(shadow::granule_at(chunk, index));
+                locked.renew(cell);
+            }
+        };
+        if alone::enter(granule.owner()) {
+            renew(&mut locked, at..end);
+            drop(locked);
+        } else if alone::visit(granule.owner()) {
+            // Nobody's it stays: whoever uses the memory may be another thread.
+            renew(&mut locked, at..end);
+            std::mem::forget(locked);
+            alone::end_visit(granule.owner());
+        } else {
+            std::mem::forget(locked);
+            for start in (at / GROUP * GROUP..end).step_by(GROUP) {
+                let mut locked = Locked::new(shadow::granule_at(chunk, start));
+                renew(&mut locked, start.max(at)..(start + GROUP).min(end));
+            }
+        }
+        at = end;
     }
 }
 

@@ -3,6 +3,7 @@
 mod abi_atomic;
 mod abi_extra;
 mod abi_memory;
+mod abi_syscalls;
 mod abi_wide;
 mod access;
 mod alone;

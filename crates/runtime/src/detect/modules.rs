@@ -15,9 +15,10 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// A module's constructor called `__tsan_init` from `pc`: code near there is instrumented.
 ///
 /// The module's exact extent is not known here, so 1 MiB around the call counts as its own; what
-/// lies in between is another instrumented library or nothing.
+/// lies in between is another instrumented library or nothing. A constructor that ends with the call, by a jump,
+/// seems to have been called from whoever runs constructors: that says nothing about a module.
 pub fn announce(pc: usize) {
-    if is_instrumented(pc) {
+    if is_instrumented(pc) || runs_constructors(pc) {
         return;
     }
     let at = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -26,6 +27,16 @@ pub fn announce(pc: usize) {
         RANGES[at].1.store(pc.saturating_add(REACH), Ordering::Relaxed);
         RANGES[at].0.store(pc.saturating_sub(REACH), Ordering::Release);
     }
+}
+
+/// Whether the C library or the loader is there.
+fn runs_constructors(pc: usize) -> bool {
+    let mut found = false;
+    super::report::for_each_mapping(|start, end, path| {
+        let is_one = path.contains("/libc.so") || path.contains("/ld-linux");
+        found |= is_one && (start..end).contains(&pc);
+    });
+    found
 }
 
 pub fn is_instrumented(pc: usize) -> bool {

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 
 use super::thread::Thread;
 
+/// Whether a race is told in which one of the accesses is atomic.
+pub static ATOMIC_RACES: AtomicBool = AtomicBool::new(true);
 pub static HALT_ON_ERROR: AtomicBool = AtomicBool::new(false);
 /// Only what full happens-before proves is reported.
 pub static PROOF_ONLY: AtomicBool = AtomicBool::new(false);
@@ -117,6 +119,7 @@ fn apply(options: &[u8]) {
                     super::limit::set_megabytes(megabytes);
                 }
             }
+            b"report_atomic_races" => ATOMIC_RACES.store(on, Ordering::Relaxed),
             b"exitcode" => EXIT_CODE.store(number.unwrap_or(66) as i32, Ordering::Relaxed),
             _ => {}
         }

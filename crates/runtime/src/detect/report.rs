@@ -29,6 +29,8 @@ pub struct Conflict {
     /// The locks that were held there; `None` when nobody knows any more.
     pub locks: Option<u32>,
     pub write: bool,
+    /// It is the allocation of the memory.
+    pub allocation: bool,
     /// Unordered by full happens-before: a proof.
     pub observed: bool,
 }
@@ -95,6 +97,10 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     if !conflict.observed && options::PROOF_ONLY.load(Ordering::Relaxed) {
         return;
     }
+    let atomic = access.atomic || conflict.word & ATOMIC != 0;
+    if atomic && !options::ATOMIC_RACES.load(Ordering::Relaxed) {
+        return;
+    }
     let overlap = (conflict.word & access.mask) as u8;
     let first = (access.address & !7) + overlap.trailing_zeros() as usize;
     let judgement = machines::judge(&Event {
@@ -121,15 +127,23 @@ pub fn race(thread: &mut Thread, access: &Access, conflict: &Conflict) {
     lock_lines(&mut text, &maps, thread.own_lockset());
     let older = REGISTRY.info_at(slot_of(conflict.word), time_of(conflict.word));
     let older_thread = older.map_or(0, |(id, _)| id);
-    let kind = if conflict.write { "write" } else { "read" };
+    let kind = match conflict.write {
+        _ if conflict.allocation => "allocation",
+        true => "write",
+        false => "read",
+    };
     let atomic = conflict.word & ATOMIC != 0;
     access_lines(&mut text, &maps, kind, atomic, older_thread, conflict.site);
-    lock_lines(&mut text, &maps, conflict.locks);
+    // Which locks were held when memory was allocated is not written down.
+    lock_lines(&mut text, &maps, conflict.locks.filter(|_| !conflict.allocation));
     object_lines(&mut text, &maps, first);
     thread_lines(&mut text, &maps, thread.info);
     thread_lines(&mut text, &maps, older_thread);
     text.push_str("end\n");
-    emit(text.as_bytes());
+    if !emit(text.as_bytes()) {
+        WRITTEN.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
     // SAFETY: the program's hook, or ours that does nothing. As with TSan it runs inside the
     // runtime and must not synchronise.
     unsafe { __tsan_on_report(std::ptr::null_mut()) };
@@ -341,11 +355,9 @@ fn process_id() -> isize {
 
 /// Appends to the run's file, opened anew each time: a program that closes every descriptor it
 /// does not know must not close ours, nor must we write to one it opened since.
-fn emit(bytes: &[u8]) {
-    let Some(path) = options::run_file() else {
-        super::teller::tell(bytes);
-        return;
-    };
+/// Returns whether somebody is to know of it.
+fn emit(bytes: &[u8]) -> bool {
+    let Some(path) = options::run_file() else { return super::teller::tell(bytes) };
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
     // SAFETY: the path is a C string.
     unsafe {
@@ -356,6 +368,7 @@ fn emit(bytes: &[u8]) {
             raw_syscall(libc::SYS_close, file as usize, 0, 0, 0, 0, 0);
         }
     }
+    true
 }
 
 /// What was counted during the run; written at exit.
@@ -363,7 +376,6 @@ pub fn finish() {
     if options::run_file().is_none() {
         return;
     }
-    let mut text = String::new();
     let counts = [
         ("pid", process_id() as u64),
         ("threads", REGISTRY.count() as u64),
@@ -375,12 +387,31 @@ pub fn finish() {
         ("slots_forced", REGISTRY.forced_reuse()),
         ("reports_unwritten", UNWRITTEN.load(Ordering::Relaxed)),
     ];
-    text.push_str("exit");
+    let mut line = LastLine { text: [0; LAST_LINE], length: 0 };
+    let _ = line.write_str("exit");
     for (name, value) in counts {
-        let _ = write!(text, "\t{name}={value}");
+        let _ = write!(line, "\t{name}={value}");
     }
-    text.push('\n');
-    emit(text.as_bytes());
+    let _ = line.write_char('\n');
+    emit(&line.text[..line.length]);
+}
+
+/// A program may end with no memory left.
+struct LastLine {
+    text: [u8; LAST_LINE],
+    length: usize,
+}
+
+const LAST_LINE: usize = 1024;
+
+impl Write for LastLine {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        let room = self.text.get_mut(self.length..end).ok_or(std::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
 }
 
 /// The status the program leaves with when it runs on its own and raced.

@@ -4,6 +4,10 @@
 //! number, which takes far fewer bits than slots and times that both may grow. A thread that used up a block
 //! goes on with another.
 //!
+//! That memory was allocated is named in blocks of its own: of the same slot and the same times, but never
+//! what a thread is at now. So an access of the thread itself right after is news, and the report
+//! of a race tells the allocation from it.
+//!
 //! A cell also says under which of its segment's locksets the access was. Most are under none, which the
 //! cell itself says. The others are in the block's log, by number. Logs take memory with every lock that
 //! is taken, so only the latest of them are kept; of older ones nobody knows any more which locks were held.
@@ -19,6 +23,8 @@ struct Block {
     slot: AtomicU32,
     /// Whether a thread still goes on in it.
     open: AtomicBool,
+    /// Whether its cells say that memory was allocated.
+    allocates: AtomicBool,
     /// The slot's time at number 0.
     base: AtomicU64,
     /// Where its log is, when it has one.
@@ -69,12 +75,13 @@ fn block(id: usize) -> &'static Block {
 }
 
 /// A new block for a slot from this time on; `None` when there are no more.
-pub fn start(slot: u32, time: u64) -> Option<u32> {
+pub fn start(slot: u32, time: u64, allocates: bool) -> Option<u32> {
     let one_more = |next: u32| ((next as usize) < BLOCKS).then_some(next + 1);
     let id = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
     let block = block(id as usize);
     block.slot.store(slot, Ordering::Relaxed);
     block.base.store(time, Ordering::Relaxed);
+    block.allocates.store(allocates, Ordering::Relaxed);
     block.open.store(true, Ordering::Release);
     Some(id)
 }
@@ -96,6 +103,11 @@ pub fn slot_and_time(cell: u64) -> (usize, u64) {
     let block = block(cell::block_of(cell));
     let time = block.base.load(Ordering::Relaxed) + cell::number_of(cell);
     (block.slot.load(Ordering::Relaxed) as usize, time)
+}
+
+/// Whether a cell says that memory was allocated.
+pub fn is_allocation(cell: u64) -> bool {
+    block(cell::block_of(cell)).allocates.load(Ordering::Relaxed)
 }
 
 /// Writes down that from now on these locks are held in a segment, at a level above 0.

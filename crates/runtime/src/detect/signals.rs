@@ -66,6 +66,8 @@ fn call(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) 
         return;
     }
     super::engine::acquire(HANDLERS[at].as_ptr() as usize);
+    // What the interrupted code asked to be ignored is its own affair.
+    let before = super::engine::ignored((0, 0, 0));
     // SAFETY: the program installed this handler for this signal.
     unsafe {
         if FLAGS[at].load(Ordering::Relaxed) & libc::SA_SIGINFO as usize != 0 {
@@ -74,6 +76,7 @@ fn call(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) 
             std::mem::transmute::<usize, Simple>(handler)(signal);
         }
     }
+    super::engine::ignored(before);
 }
 
 /// Signals that the current instruction raised: waiting would run it again for ever.

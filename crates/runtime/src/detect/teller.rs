@@ -27,22 +27,31 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Tells one finding, and waits until it is told.
-pub fn tell(bytes: &[u8]) {
-    if !symbolized(bytes) {
-        output::write_all(2, bytes);
+/// The status by which the tool says that the finding is suppressed.
+const SUPPRESSED: c_int = 3;
+
+/// Tells one finding, and waits until it is told. Returns whether it was, and not suppressed.
+pub fn tell(bytes: &[u8]) -> bool {
+    match symbolized(bytes) {
+        Some(status) if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == SUPPRESSED => false,
+        Some(0) => true,
+        _ => {
+            output::write_all(2, bytes);
+            true
+        }
     }
 }
 
-fn symbolized(bytes: &[u8]) -> bool {
-    let Some(tool) = tool() else { return false };
+/// How the tool ended; `None` when there is none.
+fn symbolized(bytes: &[u8]) -> Option<c_int> {
+    let tool = tool()?;
     // SAFETY: system calls on our own data; the strings outlive the calls, and the spawned process
     // has its own copy of everything.
     unsafe {
         let name = c"racewarden".as_ptr() as usize;
         let file = raw_syscall(libc::SYS_memfd_create, name, 0, 0, 0, 0, 0);
         if file < 0 {
-            return false;
+            return None;
         }
         output::write_all(file as i32, bytes);
         // The child reads the file through its parent's table: nothing has to be inherited.
@@ -61,8 +70,7 @@ fn symbolized(bytes: &[u8]) -> bool {
             {}
         }
         raw_syscall(libc::SYS_close, file as usize, 0, 0, 0, 0, 0);
-        // Whatever else it exits with, it has told the finding.
-        !failed && status == 0
+        (!failed).then_some(status)
     }
 }
 

@@ -6,7 +6,6 @@ use super::alone;
 use super::cell::{self, LEVEL, LEVELS};
 use super::chains::{self, CHAINS};
 use super::clock::{Clock, Clocks};
-use super::intern::{self, LOCKSETS, READ_MODE};
 use super::memo::Memo;
 use super::seen::{Looks, Seen};
 use super::segments;
@@ -15,6 +14,8 @@ use crate::common::futex::SpinLock;
 use crate::common::name::ThreadName;
 use crate::common::real::{raw_mmap, raw_munmap};
 use crate::common::tls;
+
+mod held;
 
 /// A lock that the thread holds.
 #[derive(Clone, Copy)]
@@ -90,6 +91,8 @@ pub struct Thread {
     stack: *mut Call,
     pub clocks: Clocks,
     pub past: super::step::Pasts,
+    /// The block that numbers the segments in which it allocates; 0 when it did not yet, or there was none left.
+    allocating: u32,
     /// The latest blocks that it had.
     blocks: [u32; BLOCKS],
     pub signals: super::signals::Pending,
@@ -135,7 +138,7 @@ struct Known {
 
 impl Thread {
     fn new(from: Start, name: ThreadName, info: u32) -> Box<Thread> {
-        let Start { slot, time, block, presence } = from;
+        let Start { slot, time, block, allocating, presence } = from;
         let presence = alone::presence_of_new(presence);
         let stack = raw_mmap(STACK_BYTES).cast::<Call>();
         // SAFETY: all zeros are tables without entries, and nobody else has the mappings.
@@ -155,6 +158,7 @@ impl Thread {
             base: 0,
             slot,
             block,
+            allocating,
             time,
             clocks: Clocks::new(),
             lockset: 0,
@@ -201,7 +205,7 @@ impl Thread {
             self.block = 0;
         }
         if self.block == 0 {
-            self.block = segments::start(self.slot, time).unwrap_or(0);
+            self.block = segments::start(self.slot, time, false).unwrap_or(0);
         }
         if self.block != 0 {
             self.blocks[self.block as usize % BLOCKS] = self.block;
@@ -228,6 +232,21 @@ impl Thread {
         if tls::state() == &raw const *self as usize {
             tls::set_now((self.now & !LEVEL) as usize);
         }
+    }
+
+    /// The cell of memory that the thread allocates now, bytes and site left out. `None` when there is no cell for
+    /// it, or the program wants no writes to be seen.
+    pub fn allocation(&mut self) -> Option<u64> {
+        if self.ignore_writes > 0 {
+            return None;
+        }
+        let known = |block| if block == 0 { None } else { segments::number(block, self.time) };
+        let number = known(self.allocating).or_else(|| {
+            self.allocating = segments::start(self.slot, self.time, true).unwrap_or(0);
+            known(self.allocating)
+        })?;
+        // A lock orders nothing by accident here: see `judge`.
+        Some(cell::epoch(self.allocating, number, 0) | cell::WRITE)
     }
 
     /// Says in what follows which locks are held now.
@@ -426,67 +445,14 @@ impl Thread {
         cached.2
     }
 
-    pub fn hold(&mut self, address: usize, read_mode: bool, site: u32) {
-        if let Some(held) = self.held.iter_mut().find(|held| held.address == address) {
-            held.count += 1;
-            return;
-        }
-        let (since, under) = (self.time, self.lockset);
-        self.held.push(Held { address, read_mode, site, count: 1, since, under });
-        self.rebuild_lockset(self.held.len() - 1);
-        self.show_lockset();
-    }
-
-    /// Returns how the lock was held when this was the last release of it. The caller ends the segment, or
-    /// lets it show.
-    pub fn let_go(&mut self, address: usize) -> Option<Held> {
-        let at = self.held.iter().rposition(|held| held.address == address)?;
-        self.held[at].count -= 1;
-        if self.held[at].count > 0 {
-            return None;
-        }
-        let held = self.held.remove(at);
-        self.lockset = held.under;
-        self.rebuild_lockset(at);
-        Some(held)
-    }
-
-    /// Names the locks that are held, all before `from` being as they were.
-    fn rebuild_lockset(&mut self, from: usize) {
-        for held in &mut self.held[from..] {
-            held.under = self.lockset;
-            let mode = if held.read_mode { READ_MODE } else { 0 };
-            let rest = u64::from(held.under) << 32 | u64::from(held.site);
-            self.lockset = match held.under {
-                UNKNOWN => UNKNOWN,
-                _ => LOCKSETS.intern(held.address as u64 | mode, rest).unwrap_or(UNKNOWN),
-            };
-        }
-    }
-
-    /// A lock of the set that the thread holds as well, at least one of the two for writing.
-    pub fn common_lock(&self, lockset: u32) -> Option<u64> {
-        intern::locks_of(lockset).map(|lock| (lock.address, lock.read_mode)).find_map(
-            |(address, read_mode)| {
-                let is_same =
-                    |held: &&Held| held.address as u64 == address && !(held.read_mode && read_mode);
-                self.held.iter().find(is_same).map(|_| address)
-            },
-        )
-    }
-
-    /// The name of the locks that are held; `None` when there was no room for it.
-    pub fn own_lockset(&self) -> Option<u32> {
-        (self.lockset != UNKNOWN).then_some(self.lockset)
-    }
-
     /// The segment that numbers go on from when another thread gets the slot.
     fn end(&self) -> Start {
         if self.block != 0 {
             segments::set_open(self.block, false);
         }
         let presence = (self.presence != 0).then_some(self.presence);
-        Start { slot: self.slot, time: self.time, block: self.block, presence }
+        let (block, allocating) = (self.block, self.allocating);
+        Start { slot: self.slot, time: self.time, block, allocating, presence }
     }
 }
 
@@ -500,6 +466,7 @@ struct Start {
     time: u64,
     /// 0: none yet.
     block: u32,
+    allocating: u32,
     /// That of a thread that has ended.
     presence: Option<usize>,
 }
@@ -574,7 +541,7 @@ impl Registry {
                 start_routine: 0,
                 registered: true,
             });
-            let start = Start { slot: 0, time: 1, block: 0, presence: None };
+            let start = Start { slot: 0, time: 1, block: 0, allocating: 0, presence: None };
             let thread = Box::into_raw(Thread::new(start, ThreadName::MAIN, 0));
             inner.live.push(thread);
             thread
@@ -716,6 +683,22 @@ impl Registry {
         })
     }
 
+    /// Orders all that other threads did so far before what this one does next.
+    pub fn acquire_all(&self, thread: &mut Thread) {
+        self.with(|inner| {
+            for (slot, other) in inner.live.iter().enumerate() {
+                if other.is_null() || slot == thread.slot as usize {
+                    continue;
+                }
+                // SAFETY: not buried while the registry is locked. The other thread may go on meanwhile, and its
+                // time is one word.
+                let time = unsafe { (&raw const (**other).time).read_volatile() };
+                thread.clocks.full.raise(slot, time);
+                thread.clocks.weak.raise(slot, time);
+            }
+        });
+    }
+
     pub fn count(&self) -> usize {
         self.with(|inner| inner.infos.len())
     }
@@ -762,7 +745,7 @@ impl Inner {
         if self.live.len() < SLOTS {
             self.live.push(std::ptr::null_mut());
             let slot = self.live.len() as u32 - 1;
-            return Start { slot, time: 1, block: 0, presence: None };
+            return Start { slot, time: 1, block: 0, allocating: 0, presence: None };
         }
         if self.free.is_empty() {
             crate::common::output::fatal("more than 65536 threads at once\n");

@@ -1,7 +1,8 @@
 //! The heap. The C library's allocator stays in charge; its blocks are only noted.
 //!
 //! Giving a block back counts as a write to it, so that a later use by another thread, or one that
-//! nothing orders before it, is a race. New memory has no history.
+//! nothing orders before it, is a race. New memory has no history but that it was allocated, which counts as a
+//! write as well: a thread that comes to know of it without coming after that has a race.
 
 use std::ffi::{c_int, c_void};
 
@@ -27,12 +28,22 @@ fn allocated(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
     if !block.is_null()
         && let Some(mut thread) = enter()
     {
-        access::forget_range(block as usize, size);
-        machines::forget_range(block as usize, size);
+        let start = block as usize;
+        match modules::is_instrumented(pc) {
+            true => access::allocate_range(&mut thread, start, size, pc),
+            false => access::forget_range(start, size),
+        }
+        machines::forget_range(start, size);
         let site = thread.site(pc);
-        heap::add(block as usize, size, site);
+        heap::add(start, size, site);
     }
     block
+}
+
+/// A block that a function of the C library makes for the program at `pc`.
+pub fn allocate(size: usize, pc: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    allocated(unsafe { __libc_malloc(size) }, size, pc)
 }
 
 /// The end of a block, as the detector sees it.
@@ -115,16 +126,11 @@ fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
 interceptor! {
     fn malloc(size: usize) -> *mut c_void {
         let pc = tls::caller();
-        allocated(__libc_malloc(size), size, pc)
+        allocate(size, pc)
     }
     fn calloc(count: usize, size: usize) -> *mut c_void {
         let pc = tls::caller();
-        let block = allocated(__libc_calloc(count, size), count.wrapping_mul(size), pc);
-        // The zeros are a write that a reader elsewhere may miss.
-        if !block.is_null() && modules::is_watched(pc) && let Some(mut thread) = enter() {
-            check_range(&mut thread, block as usize, (count * size).min(CHECKED), Kind::WRITE, pc);
-        }
-        block
+        allocated(__libc_calloc(count, size), count.wrapping_mul(size), pc)
     }
     fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
         reallocate(block, size, tls::caller())
@@ -247,6 +253,17 @@ fn renewed(address: usize, size: usize) {
     }
 }
 
+/// New memory, which counts as written by whoever got it.
+fn mapped(address: usize, size: usize, pc: usize) {
+    if let Some(mut thread) = enter() {
+        match modules::is_instrumented(pc) {
+            true => access::allocate_range(&mut thread, address, size, pc),
+            false => access::forget_range(address, size),
+        }
+        sync::forget_range(address, size);
+    }
+}
+
 /// Whether the kernel looks at the range at all: it refuses addresses past a program's own.
 fn can_be_mapped(address: usize, size: usize) -> bool {
     const END: usize = 1 << 47;
@@ -257,16 +274,18 @@ const FAILED: *mut c_void = usize::MAX as *mut c_void;
 
 interceptor! {
     fn mmap(address: *mut c_void, size: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void {
+        let pc = tls::caller();
         let result = real!(mmap: fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void)(address, size, protection, flags, file, offset);
         if result != FAILED {
-            renewed(result as usize, size);
+            mapped(result as usize, size, pc);
         }
         result
     }
     fn mmap64(address: *mut c_void, size: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void {
+        let pc = tls::caller();
         let result = real!(mmap64: fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void)(address, size, protection, flags, file, offset);
         if result != FAILED {
-            renewed(result as usize, size);
+            mapped(result as usize, size, pc);
         }
         result
     }

@@ -244,12 +244,9 @@ interceptor! {
 
 /// A heap copy that the program may free like any block of its own.
 unsafe fn duplicate(text: *const c_char, size: usize, pc: usize) -> *mut c_char {
-    unsafe extern "C" {
-        fn malloc(size: usize) -> *mut c_void;
-    }
     // SAFETY: `size` bytes are readable and `size + 1` were just allocated.
     unsafe {
-        let copy = malloc(size + 1).cast::<c_char>();
+        let copy = super::heap::allocate(size + 1, pc).cast::<c_char>();
         if !copy.is_null() {
             real!(memmove: fn(*mut c_char, *const c_char, usize) -> *mut c_char)(copy, text, size);
             *copy.add(size) = 0;

@@ -9,7 +9,7 @@ pub mod heap;
 mod io;
 mod lock;
 pub mod memory;
-mod process;
+pub mod process;
 mod queues;
 mod semaphore;
 mod text;

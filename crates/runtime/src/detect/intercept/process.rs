@@ -1,11 +1,11 @@
 //! Fork, exit, exit handlers and signals.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::futex::raw_syscall;
 use crate::common::settle::settle;
-use crate::common::tls;
+use crate::common::{allocator, tls};
 use crate::detect::engine::{self, enter};
 use crate::detect::thread::REGISTRY;
 use crate::detect::{alone, granule, heap, machines, report, segments, signals, sync};
@@ -33,8 +33,17 @@ interceptor! {
         engine::release(entry as usize);
         real!(__cxa_atexit: fn(Handler, *mut c_void, *mut c_void) -> c_int)(run_at_exit, entry.cast(), library)
     }
-    fn fork() -> c_int {
-        forking(|| real!(fork: fn() -> c_int)())
+    fn clone(routine: Routine, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut c_void, storage: *mut c_void, child: *mut c_void) -> c_int {
+        // The C library takes as many of the last three as the flags ask for.
+        let real = real!(clone: fn(Routine, *mut c_void, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int);
+        if flags & (libc::CLONE_VM | libc::CLONE_SETTLS) != 0 {
+            return real(routine, stack, flags, argument, parent, storage, child);
+        }
+        let mut start = Cloned { routine, argument };
+        before_fork();
+        let result = real(begin_cloned, stack, flags, (&raw mut start).cast(), parent, storage, child);
+        after_fork_in_parent();
+        result
     }
     fn _exit(code: c_int) {
         leave(code)
@@ -123,27 +132,87 @@ static REGISTER_WAIT: extern "C" fn() = register_wait;
 #[unsafe(link_section = ".fini_array.00001")]
 static AT_END: extern "C" fn() = at_end;
 
+/// The state of the thread that forks; the registry's lock is its own meanwhile.
+static FORKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the C library call us around every fork, its own included (`daemon`, `system`). Who registers first comes
+/// last before a fork and first after it: the program's own handlers are watched like everything else.
+pub fn prepare() {
+    // SAFETY: the handlers stand for the whole run.
+    unsafe {
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+        )
+    };
+}
+
 /// Holds every lock of the runtime across the fork, so that the child gets them all free.
-fn forking(fork: impl FnOnce() -> c_int) -> c_int {
+pub extern "C" fn before_fork() {
     let thread = tls::state();
     if thread == 0 || tls::depth() != 0 {
-        return fork();
+        return;
     }
+    std::mem::forget(REGISTRY.lock.lock());
+    allocator::hold();
+    FORKING.store(thread, Ordering::Relaxed);
+}
+
+/// Gives the locks free again. Returns whether this thread held them.
+fn end_fork() -> bool {
+    let thread = tls::state();
+    if thread == 0 || FORKING.load(Ordering::Relaxed) != thread {
+        return false;
+    }
+    FORKING.store(0, Ordering::Relaxed);
+    allocator::release();
+    REGISTRY.lock.unlock();
+    true
+}
+
+pub extern "C" fn after_fork_in_parent() {
+    if end_fork() {
+        deliver_signals();
+    }
+}
+
+pub extern "C" fn after_fork_in_child() {
+    if !end_fork() {
+        return;
+    }
+    // What the locks guard that other threads of the parent held is made anew for the only thread there is.
     tls::set_depth(1);
-    let result = {
-        let _registry = REGISTRY.lock.lock();
-        crate::common::allocator::around_fork(fork)
-    };
-    if result == 0 {
-        granule::FORKED.store(true, Ordering::Relaxed);
-        sync::reset_after_fork();
-        heap::reset_after_fork();
-        report::reset_after_fork();
-        machines::reset_after_fork();
-        segments::reset_after_fork();
-        alone::reset_after_fork();
-        REGISTRY.after_fork(thread as *mut engine::Thread);
-    }
+    granule::FORKED.store(true, Ordering::Relaxed);
+    sync::reset_after_fork();
+    heap::reset_after_fork();
+    report::reset_after_fork();
+    machines::reset_after_fork();
+    segments::reset_after_fork();
+    alone::reset_after_fork();
+    REGISTRY.after_fork(tls::state() as *mut engine::Thread);
     tls::set_depth(0);
-    result
+    deliver_signals();
+}
+
+/// Signals that came meanwhile.
+fn deliver_signals() {
+    drop(enter());
+}
+
+type Routine = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// What the child of a `clone` is to run.
+struct Cloned {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// A `clone` that gives the child memory of its own is a fork, but that the child does not come back from it.
+unsafe extern "C" fn begin_cloned(start: *mut c_void) -> c_int {
+    // SAFETY: the child's copy of what stands on the caller's stack.
+    let Cloned { routine, argument } = unsafe { std::ptr::read(start.cast::<Cloned>()) };
+    after_fork_in_child();
+    // SAFETY: the program's routine with its argument.
+    unsafe { routine(argument) }
 }

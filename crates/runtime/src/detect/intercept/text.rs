@@ -275,3 +275,23 @@ shared_results! {
     ctime(time: *const i64), 25;
     asctime(parts: *const c_void), 25;
 }
+
+interceptor! {
+    // GNU's: what it says of numbers that it knows stands elsewhere.
+    fn strerror_r(number: c_int, to: *mut c_char, size: usize) -> *mut c_char {
+        let pc = tls::caller();
+        let result = real!(strerror_r: fn(c_int, *mut c_char, usize) -> *mut c_char)(number, to, size);
+        if result == to && size > 0 {
+            watch(pc, |thread| check_range(thread, to as usize, length(to) + 1, Kind::WRITE, pc));
+        }
+        result
+    }
+    fn __xpg_strerror_r(number: c_int, to: *mut c_char, size: usize) -> c_int {
+        let pc = tls::caller();
+        let result = real!(__xpg_strerror_r: fn(c_int, *mut c_char, usize) -> c_int)(number, to, size);
+        if size > 0 {
+            watch(pc, |thread| check_range(thread, to as usize, length(to) + 1, Kind::WRITE, pc));
+        }
+        result
+    }
+}
