@@ -5,8 +5,9 @@
 //! create call stand in one block, so wherever the count is looked at there were as many additions as
 //! threads; each thread takes its one off at most once. A count of zero then says that each of them has.
 //!
-//! The look must be compared with a small constant and decide a branch of its own block, which only
-//! zero lets through; steps must release and the look acquire, or all happen under one lock. Not seen:
+//! The look must be compared with a small constant and decide a branch, which only zero lets through,
+//! before another thread may be created; steps must release and the look acquire, or all happen under
+//! one lock. Not seen:
 //! threads that add themselves to the count.
 
 use racewarden_ir::{Op, Value};
@@ -116,7 +117,7 @@ fn crew(
     Some(Tally { steps, counted, full, last: FxHashMap::default() })
 }
 
-/// Branches that only a look which finds nobody at work lets through, right after the look.
+/// Branches that only a look which finds nobody at work lets through, before anybody else is created.
 fn gates(
     whole: &Whole<'_>,
     cfg: &Cfg,
@@ -125,15 +126,33 @@ fn gates(
     tables: &mut Tables,
 ) -> Vec<Branch> {
     let block = cfg.block_of[look.result as usize];
+    let making = cfg.block_of[create.1 as usize];
     if look.kind != LookKind::Value
-        || block == cfg.block_of[create.1 as usize]
+        || block == making
         || !is_compared_only(whole, (look.site.0, look.result))
     {
         return Vec::new();
     }
     let working: Vec<Content> = (1..=MAX_COMPARED + 1).chain(LARGE).map(Content::Bits).collect();
     let refused = tables.refused(whole, (look.site.0, look.result), &working);
-    refused.into_iter().map(|(_, branch)| branch).filter(|branch| branch.block == block).collect()
+    let branches = refused.into_iter().map(|(_, branch)| branch);
+    branches.filter(|branch| !lies_between(cfg, making, block, branch.block)).collect()
+}
+
+/// Whether control may come through the block on its way from the one to the other, without coming to
+/// the first again.
+fn lies_between(cfg: &Cfg, block: u32, from: u32, to: u32) -> bool {
+    let after = |start: u32| {
+        let mut seen = vec![false; cfg.successors.len()];
+        let mut stack = cfg.successors[start as usize].clone();
+        while let Some(own) = stack.pop() {
+            if own != from && !std::mem::replace(&mut seen[own as usize], true) {
+                stack.extend(cfg.successors[own as usize].iter().copied());
+            }
+        }
+        seen
+    };
+    to != from && after(from)[block as usize] && (block == to || after(block)[to as usize])
 }
 
 /// Whether all that is done with the result is to compare it with a small constant.
