@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
-use racewarden_ir::{AtomicOrder, FunctionId, Op, RmwOp, TypeId, Value};
+use racewarden_ir::{AtomicOrder, Callee, FunctionId, Op, RmwOp, TypeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::doors::Doors;
 use super::values::Content;
 use crate::bodies::Bodies;
 use crate::callgraph::effects_of_call;
@@ -33,6 +34,9 @@ pub enum Event {
     Write(u32),
     Read(u32),
     Fence(AtomicOrder),
+    /// Takes a lock that its thread's creator may hold, and lets go of one ([`super::doors`]).
+    Enter(Location),
+    Leave(Location),
 }
 
 #[derive(Debug, Clone)]
@@ -167,7 +171,7 @@ pub struct Opening {
 pub(super) struct Scan<'a> {
     pub(super) instantiation: &'a Instantiation<'a>,
     singletons: &'a [bool],
-    events: Events,
+    pub(super) events: Events,
     pub(super) words: FxHashMap<(Location, u64), Word>,
     /// Objects that something writes which is not followed.
     tainted: FxHashSet<ObjectId>,
@@ -179,6 +183,7 @@ pub(super) struct Scan<'a> {
     pub(super) compared: FxHashSet<CallSite>,
     /// Semaphores that have a name outside of the program.
     named: u32,
+    pub(super) doors: Doors,
 }
 
 impl Events {
@@ -197,6 +202,7 @@ impl Events {
             changes: Vec::new(),
             compared: FxHashSet::default(),
             named: 0,
+            doors: Doors::new(instantiation, singletons),
         };
         for &function in &functions {
             scan.function(function);
@@ -206,6 +212,9 @@ impl Events {
         scan.keep_channels();
         scan.find_initial();
         scan.keep_words();
+        for site in scan.doors.give_up() {
+            scan.events.at.remove(&site);
+        }
         let mut events = scan.events;
         events.words.iter_mut().for_each(super::bits::settle);
         for &function in &functions {
@@ -324,7 +333,7 @@ impl<'a> Scan<'a> {
                     }
                 }
                 Op::Call { callee, arguments, .. } => {
-                    if matches!(callee, racewarden_ir::Callee::Asm { .. }) {
+                    if matches!(callee, Callee::Asm { .. }) {
                         for argument in arguments {
                             self.taint(function, argument);
                         }
@@ -332,6 +341,10 @@ impl<'a> Scan<'a> {
                     let (effects, points) = (self.instantiation.effects, self.instantiation.points);
                     let all: Vec<&Effect> =
                         effects_of_call(effects, points, site, callee).collect();
+                    let certain = match callee {
+                        Callee::Direct(_) => true,
+                        _ => points.targets.get(&site).is_some_and(|targets| targets.len() == 1),
+                    };
                     let ends = all.iter().find_map(|effect| match effect {
                         Effect::OpenChannel { ends, .. } => *ends,
                         _ => None,
@@ -340,7 +353,7 @@ impl<'a> Scan<'a> {
                         // What a call that makes a channel writes are the channel's ends.
                         let is_end = matches!(effect, Effect::Access { pointer, .. }
                             if Some(*pointer) == ends);
-                        if !is_end {
+                        if !is_end && (certain || !self.perhaps(site, effect, arguments)) {
                             self.effect(site, effect, arguments);
                         }
                     }
@@ -348,6 +361,10 @@ impl<'a> Scan<'a> {
                 _ => {}
             }
         }
+    }
+
+    pub(super) fn events_at(&mut self, site: CallSite, event: Event) {
+        self.events.at.insert(site, event);
     }
 
     fn word(&mut self, place: Location, size: u64) -> &mut Word {
@@ -371,7 +388,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn taint(&mut self, function: FunctionId, pointer: &Value) {
+    pub(super) fn taint(&mut self, function: FunctionId, pointer: &Value) {
         let points = self.points(function, pointer).to_vec();
         self.taint_places(&points);
     }
@@ -432,6 +449,9 @@ impl<'a> Scan<'a> {
             }
             Effect::TeamBarrier => {
                 self.events.at.insert(site, Event::Team);
+            }
+            Effect::Lock { .. } | Effect::Unlock { .. } | Effect::Wait { .. } => {
+                self.door(site, effect, arguments);
             }
             Effect::OpenChannel { .. }
             | Effect::Send { .. }
@@ -639,7 +659,6 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// Keeps the words that threads can tell each other something by.
     /// Which number a plain store writes, if it writes one.
     fn find_number(&self, write: &mut Write) {
         let bodies = &self.instantiation.bodies;

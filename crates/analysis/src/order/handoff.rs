@@ -229,7 +229,7 @@ pub fn waits_for_certain(whole: &Whole<'_>, facts: &Facts, place: Location) -> b
             .all(|(site, _)| !is_used(whole, *site))
 }
 
-fn is_used(whole: &Whole<'_>, site: CallSite) -> bool {
+pub(super) fn is_used(whole: &Whole<'_>, site: CallSite) -> bool {
     let mut used = false;
     for (_, op) in whole.instantiation.bodies.ops(site.0) {
         for operand in op.operands() {

@@ -7,6 +7,8 @@
 
 mod barriers;
 mod bits;
+mod crew;
+mod doors;
 mod draws;
 mod events;
 mod exclusive;
@@ -17,6 +19,7 @@ mod initial;
 mod interleaving;
 mod monitors;
 mod overlaps;
+mod perhaps;
 mod sections;
 mod settled;
 mod steps;
@@ -273,7 +276,9 @@ impl Facts {
             }
         }
         facts.handoffs = handoff::find(whole, &facts);
+        facts.handoffs.extend(doors::find(whole, &facts));
         facts.tallies = tally::find(whole, &facts);
+        facts.tallies.extend(crew::find(whole, &facts));
         facts.exclusives = exclusive::find(whole, &facts);
         facts.monitors = monitors::find(whole, &facts);
         facts.barriers = barriers::find(whole, &facts);
@@ -293,6 +298,8 @@ impl Facts {
                     | Event::Await
                     | Event::Barrier(_)
                     | Event::Team
+                    | Event::Enter(_)
+                    | Event::Leave(_)
             )
         );
         let inst = if timeline.lays_out(access.function) { access.inst } else { u32::MAX };

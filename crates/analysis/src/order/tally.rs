@@ -28,13 +28,13 @@ use crate::threads::RootId;
 
 pub struct Tally {
     /// The steps themselves, which come before whatever the last one lets through.
-    steps: Vec<CallSite>,
+    pub(super) steps: Vec<CallSite>,
     /// Nodes of those who count that may run after their step.
-    counted: FxHashMap<RootId, Vec<bool>>,
+    pub(super) counted: FxHashMap<RootId, Vec<bool>>,
     /// Nodes that are reached only when all have counted.
-    full: FxHashMap<RootId, Vec<bool>>,
+    pub(super) full: FxHashMap<RootId, Vec<bool>>,
     /// The same, for the one thread that made the last step.
-    last: FxHashMap<RootId, Vec<bool>>,
+    pub(super) last: FxHashMap<RootId, Vec<bool>>,
 }
 
 impl Tally {
@@ -251,7 +251,7 @@ fn counters(facts: &Facts, word: &Word) -> Vec<RootId> {
 }
 
 /// Whether any two accesses to the word, one of them a write, are made under one lock.
-fn all_under_one_lock(whole: &Whole<'_>, facts: &Facts, word: &Word) -> bool {
+pub(super) fn all_under_one_lock(whole: &Whole<'_>, facts: &Facts, word: &Word) -> bool {
     let at = |site: CallSite| -> Vec<&GuardedAccess> {
         let numbers = facts.accesses.get(&site).into_iter().flatten();
         numbers.map(|number| &whole.instantiation.accesses[*number as usize]).collect()

@@ -14,6 +14,9 @@ use super::{CallSite, PointsTo, carries};
 use crate::effects::{Effect, Effects, Inside, Passed};
 
 mod starts;
+mod wrappers;
+
+use wrappers::Wrappers;
 
 /// What to do with a function that reaches a site's target set.
 #[derive(Debug)]
@@ -53,6 +56,7 @@ struct Builder<'a> {
     functions: Vec<LocationId>,
     constants: FxHashMap<LocationId, Node>,
     tables: Tables,
+    wrappers: Wrappers,
     sites: Vec<Site>,
     /// By number of arguments.
     hubs: FxHashMap<usize, Rc<Hub>>,
@@ -111,6 +115,7 @@ pub fn build(program: &Program, effects: &Effects, api: &[FunctionId]) -> Points
         functions,
         constants: FxHashMap::default(),
         tables: Tables::new(program),
+        wrappers: Wrappers::new(program, effects),
         sites: Vec::new(),
         hubs: FxHashMap::default(),
         in_hubs: FxHashSet::default(),
@@ -512,7 +517,7 @@ impl Builder<'_> {
         let own = self.base(f) + index;
         let target = match callee {
             Callee::Direct(target) => {
-                self.pass((f, index), *target, arguments, &nodes, own);
+                self.pass_direct((f, index), *target, arguments, &nodes, own);
                 return;
             }
             Callee::Indirect(function) | Callee::Virtual { function, .. } => function,
@@ -770,19 +775,6 @@ impl Builder<'_> {
             Effect::Unknown => self.anything(nodes, own),
             _ => {}
         }
-    }
-
-    /// The list leads to memory that holds every variadic argument.
-    fn variadic_start(&mut self, function: FunctionId, list: Node) {
-        let object = self.solver.locations.object(ObjectKind::Variadic(function), 0);
-        let location = self.solver.locations.intern(Location { object, offset: 0, stride: 1 });
-        let cell = self.solver.cell_at(location, false);
-        let extra = self.variadic(function);
-        self.solver.edge(extra, cell);
-        let from = self.constant(location);
-        let any = self.solver.node();
-        self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
-        self.solver.watch(any, Watch::Store { from, wide: false });
     }
 }
 

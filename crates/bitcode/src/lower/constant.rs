@@ -11,6 +11,9 @@ const SMALL_GLOBAL: u64 = 1024;
 /// Constant aggregates longer than this are not spelled out as operands; no front end makes them.
 const LONG_AGGREGATE: u32 = 4096;
 
+/// Sums of sums of constants deeper than this are not folded.
+const MAX_DEPTH: u32 = 8;
+
 impl ModuleLowering {
     /// The constant as an address or address-sized integer: a symbol, an offset from one, null.
     pub(super) fn address_constant(&mut self, value: Val) -> Option<ir::Value> {
@@ -72,11 +75,51 @@ impl ModuleLowering {
             | LLVMConstantDataArrayValueKind
             | LLVMConstantDataVectorValueKind => self.aggregate(value, type_id),
             LLVMMetadataAsValueValueKind => ir::Value::Undef { ty: type_id },
-            _ => match self.address_constant(value) {
-                Some(address) => address,
-                None => self.unknown_constant(value, type_id),
+            _ => match self.folded(value, 0) {
+                Some(bits) => ir::Value::Int { bits, ty: type_id },
+                None => match self.address_constant(value) {
+                    Some(address) => address,
+                    None => self.unknown_constant(value, type_id),
+                },
             },
         }
+    }
+
+    /// An integer that is computed without any symbol, as `offsetof` is where it is spelled as a distance
+    /// from a null pointer.
+    fn folded(&mut self, value: Val, depth: u32) -> Option<u64> {
+        let bits =
+            value.ty().filter(|ty| ty.kind() == LLVMTypeKind::LLVMIntegerTypeKind)?.int_bits();
+        if bits > 64 || depth > MAX_DEPTH {
+            return None;
+        }
+        let result = match value.kind() {
+            LLVMValueKind::LLVMConstantIntValueKind => value.zext(),
+            LLVMValueKind::LLVMConstantExprValueKind => match value.const_opcode() {
+                LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMPtrToAddr => {
+                    match self.address_constant(value.operand(0)?)? {
+                        ir::Value::Null => 0,
+                        ir::Value::Offset { base, offset } if *base == ir::Value::Null => {
+                            offset as u64
+                        }
+                        _ => return None,
+                    }
+                }
+                LLVMOpcode::LLVMTrunc => self.folded(value.operand(0)?, depth + 1)?,
+                opcode @ (LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMXor) => {
+                    let left = self.folded(value.operand(0)?, depth + 1)?;
+                    let right = self.folded(value.operand(1)?, depth + 1)?;
+                    match opcode {
+                        LLVMOpcode::LLVMAdd => left.wrapping_add(right),
+                        LLVMOpcode::LLVMSub => left.wrapping_sub(right),
+                        _ => left ^ right,
+                    }
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(if bits < 64 { result & ((1 << bits) - 1) } else { result })
     }
 
     fn integer(&mut self, value: Val, ty: Option<Ty>, type_id: ir::TypeId) -> ir::Value {

@@ -5,9 +5,9 @@ use racewarden_ir::{FunctionId, Op, Value};
 
 use super::{Binding, Builder};
 use crate::effects::{Effect, Entry, LOADED};
-use crate::pointsto::CallSite;
 use crate::pointsto::solve::{Node, Watch};
 use crate::pointsto::tables::Only;
+use crate::pointsto::{CallSite, Location, ObjectKind};
 
 /// How far the deleting destructor lies before what a thread runs in its object's table.
 const DELETING: u64 = 8;
@@ -113,5 +113,18 @@ impl Builder<'_> {
                 self.watch_some(place, Binding::End { parameters }, target, of_class(before));
             }
         }
+    }
+
+    /// The list leads to memory that holds every variadic argument.
+    pub(super) fn variadic_start(&mut self, function: FunctionId, list: Node) {
+        let object = self.solver.locations.object(ObjectKind::Variadic(function), 0);
+        let location = self.solver.locations.intern(Location { object, offset: 0, stride: 1 });
+        let cell = self.solver.cell_at(location, false);
+        let extra = self.variadic(function);
+        self.solver.edge(extra, cell);
+        let from = self.constant(location);
+        let any = self.solver.node();
+        self.solver.watch(list, Watch::Shift { to: any, offset: 0, stride: 1 });
+        self.solver.watch(any, Watch::Store { from, wide: false });
     }
 }
