@@ -132,10 +132,10 @@ fn site(access: u32, shift: u32) -> Site {
         line: 100 + access + moved,
         column: 9,
         function: format!("function_{}", access / 3),
-        access: if access % 3 == 0 { AccessKind::Read } else { AccessKind::Write },
+        access: if access.is_multiple_of(3) { AccessKind::Read } else { AccessKind::Write },
         lvalue: format!("server->state.field_{}", access % 9),
         atomic: false,
-        locks: if access % 2 == 0 { vec![lock] } else { Vec::new() },
+        locks: if access.is_multiple_of(2) { vec![lock] } else { Vec::new() },
         thread: format!("worker_{} (created at {}:310, many)", access % 8, file(1)),
         stack: (0..10).map(frame).collect(),
     }
