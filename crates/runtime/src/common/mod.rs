@@ -3,6 +3,7 @@
 pub mod allocator;
 pub mod cancel;
 pub mod clock;
+pub mod cloned;
 pub mod futex;
 pub mod name;
 pub mod output;

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::common::cloned::{Routine, cloning};
 use crate::common::futex::raw_syscall;
 use crate::common::name::ThreadName;
 use crate::common::tls;
@@ -109,6 +110,22 @@ unsafe extern "C" fn forked() {
     LIVING.store(1, Ordering::Relaxed);
     joins::reset_after_fork();
     state::reset_after_fork();
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    routine: Routine,
+    stack: *mut c_void,
+    flags: i32,
+    argument: *mut c_void,
+    parent: *mut c_void,
+    storage: *mut c_void,
+    child: *mut c_void,
+) -> i32 {
+    // SAFETY: passes the program's own arguments on.
+    unsafe { cloning(forked, (routine, argument), (stack, flags), [parent, storage, child]) }
 }
 
 unsafe extern "C" fn ended(_value: *mut c_void) {

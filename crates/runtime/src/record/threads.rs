@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use racewarden_trace::binary::SyncOp;
 use racewarden_trace::binary::chunk::ChunkKind;
 
+use crate::common::cloned::{Routine, cloning};
 use crate::common::futex::{SpinLock, raw_syscall};
 use crate::common::name::ThreadName;
 use crate::common::tls;
@@ -271,6 +272,22 @@ unsafe extern "C" fn forked() {
     writer::stop();
 }
 
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    routine: Routine,
+    stack: *mut c_void,
+    flags: i32,
+    argument: *mut c_void,
+    parent: *mut c_void,
+    storage: *mut c_void,
+    child: *mut c_void,
+) -> i32 {
+    // SAFETY: passes the program's own arguments on.
+    unsafe { cloning(forked, (routine, argument), (stack, flags), [parent, storage, child]) }
+}
+
 unsafe extern "C" fn thread_ended(_: *mut c_void) {
     end_thread();
 }
@@ -296,6 +313,10 @@ fn end_thread() {
 
 /// Writes every thread's buffer. Threads that still run may lose their last events.
 extern "C" fn finish() {
+    // Locks may be held by threads that a forked child does not have.
+    if writer::is_stopped() {
+        return;
+    }
     // The order of this thread's own last events is settled first.
     if tls::state() > ENDED {
         sync(SyncOp::End, 0, 0);

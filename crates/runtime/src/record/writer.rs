@@ -48,6 +48,11 @@ pub fn stop() {
     FILE.store(-1, Ordering::Release);
 }
 
+/// Nothing is written any more: it is over, or this is a child.
+pub fn is_stopped() -> bool {
+    FILE.load(Ordering::Acquire) < 0
+}
+
 pub fn is_recording() -> bool {
     RECORDING.load(Ordering::Relaxed)
 }

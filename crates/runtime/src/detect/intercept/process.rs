@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::cloned::{self, Routine};
 use crate::common::futex::raw_syscall;
 use crate::common::settle::settle;
 use crate::common::{allocator, tls};
@@ -34,15 +35,15 @@ interceptor! {
         real!(__cxa_atexit: fn(Handler, *mut c_void, *mut c_void) -> c_int)(run_at_exit, entry.cast(), library)
     }
     fn clone(routine: Routine, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut c_void, storage: *mut c_void, child: *mut c_void) -> c_int {
-        // The C library takes as many of the last three as the flags ask for.
-        let real = real!(clone: fn(Routine, *mut c_void, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int);
-        if flags & (libc::CLONE_VM | libc::CLONE_SETTLS) != 0 {
-            return real(routine, stack, flags, argument, parent, storage, child);
+        let is_fork = !cloned::is_thread(flags);
+        if is_fork {
+            before_fork();
         }
-        let mut start = Cloned { routine, argument };
-        before_fork();
-        let result = real(begin_cloned, stack, flags, (&raw mut start).cast(), parent, storage, child);
-        after_fork_in_parent();
+        let rest = [parent, storage, child];
+        let result = cloned::cloning(after_fork_in_child, (routine, argument), (stack, flags), rest);
+        if is_fork {
+            after_fork_in_parent();
+        }
         result
     }
     fn _exit(code: c_int) {
@@ -198,21 +199,4 @@ pub extern "C" fn after_fork_in_child() {
 /// Signals that came meanwhile.
 fn deliver_signals() {
     drop(enter());
-}
-
-type Routine = unsafe extern "C" fn(*mut c_void) -> c_int;
-
-/// What the child of a `clone` is to run.
-struct Cloned {
-    routine: Routine,
-    argument: *mut c_void,
-}
-
-/// A `clone` that gives the child memory of its own is a fork, but that the child does not come back from it.
-unsafe extern "C" fn begin_cloned(start: *mut c_void) -> c_int {
-    // SAFETY: the child's copy of what stands on the caller's stack.
-    let Cloned { routine, argument } = unsafe { std::ptr::read(start.cast::<Cloned>()) };
-    after_fork_in_child();
-    // SAFETY: the program's routine with its argument.
-    unsafe { routine(argument) }
 }
